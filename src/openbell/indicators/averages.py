@@ -32,7 +32,7 @@ def sma(values: Values, length: int) -> Values:
 
 
 def sma_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
-    """Simple average and population standard deviation, computed in two passes."""
+    """Simple average and population standard deviation."""
     return mean_and_deviation(values, length)
 
 

@@ -18,18 +18,17 @@ from openbell.indicators.ta_lib import stream
 class ExactAverage:
     """Starts with the simple average. NaN is accepted only before the first number (the warm-up of the input)."""
 
-    __slots__ = ("_handle", "_length", "_seed", "_update")
+    __slots__ = ("_handle", "_length", "_seed", "update")
 
     def __init__(self, length: int, handle: type[stream.EMA | stream.RMA]) -> None:
         self._length = length
         self._handle = handle
         self._seed: list[float] = []
-        self._update: Callable[[float], float] | None = float if length == 1 else None
+        # After warm-up it is that of TA-Lib's handle: a method around it would take as long as the step.
+        self.update: Callable[[float], float] = float if length == 1 else self._warm_up
+        """(value): the average after this value."""
 
-    def update(self, value: float) -> float:
-        """The average after this value."""
-        if self._update is not None:
-            return self._update(value)
+    def _warm_up(self, value: float) -> float:
         if isnan(value):
             return nan
         self._seed.append(value)
@@ -37,7 +36,7 @@ class ExactAverage:
             return nan
         handle = self._handle(np.array(self._seed), self._length)
         self._seed.clear()
-        self._update = handle.update
+        self.update = handle.update
         return handle.value
 
 

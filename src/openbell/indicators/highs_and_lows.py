@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from math import nan
+from math import inf, nan
 
 import numpy as np
 
@@ -38,38 +38,36 @@ def middle(high: Values, low: Values, length: int) -> Values:
 class RunningExtremes:
     """The highest high and the lowest low of the latest bars.
 
-    Each queue holds only values that can still become the extreme, so the cost of a bar does not depend on the length.
+    The window is searched only when its extreme leaves it: seldom, unless the price moves one way for longer than that.
     """
 
-    __slots__ = ("_count", "_highs", "_length", "_lows")
+    __slots__ = ("_bottom", "_highs", "_lows", "_top", "_waits")
 
-    def __init__(self, length: int) -> None:
-        self._length = length
-        self._count = 0
-        self._highs: deque[tuple[int, float]] = deque()
-        self._lows: deque[tuple[int, float]] = deque()
+    def __init__(self, length: int, *, so_far: bool = False) -> None:
+        """With `so_far`, the extremes of all bars so far are returned until there are enough."""
+        self._highs = deque([nan] * length, maxlen=length)
+        self._lows = deque([nan] * length, maxlen=length)
+        self._top, self._bottom = -inf, inf
+        self._waits = 0 if so_far else length - 1
 
     def update(self, high: float, low: float) -> tuple[float, float]:
         """The highest high and the lowest low after this bar; NaN until there are enough bars."""
-        found = self.so_far(high, low)
-        return found if self._count >= self._length else (nan, nan)
-
-    def so_far(self, high: float, low: float) -> tuple[float, float]:
-        """The highest high and the lowest low after this bar, of all bars so far until there are enough."""
         highs, lows = self._highs, self._lows
-        count = self._count = self._count + 1
-        gone = count - self._length
-        while highs and highs[-1][1] <= high:
-            highs.pop()
-        highs.append((count, high))
-        if highs[0][0] <= gone:
-            highs.popleft()
-        while lows and lows[-1][1] >= low:
-            lows.pop()
-        lows.append((count, low))
-        if lows[0][0] <= gone:
-            lows.popleft()
-        return highs[0][1], lows[0][1]
+        oldest_high, oldest_low = highs[0], lows[0]
+        highs.append(high)
+        lows.append(low)
+        if high >= self._top:
+            self._top = high
+        elif oldest_high == self._top:
+            self._top = max(highs)
+        if low <= self._bottom:
+            self._bottom = low
+        elif oldest_low == self._bottom:
+            self._bottom = min(lows)
+        if self._waits:
+            self._waits -= 1
+            return nan, nan
+        return self._top, self._bottom
 
     def middle(self, high: float, low: float) -> float:
         """Half way between both after this bar."""

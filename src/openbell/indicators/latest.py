@@ -6,25 +6,30 @@ import numpy as np
 
 from openbell.market.bars import Values
 
+ROOM = 4
+"""Windows for which there is room, so that values are seldom moved."""
+
 
 class Latest:
     """A window of the latest `length` values of each column."""
 
-    __slots__ = ("_count", "_length", "_values")
+    __slots__ = ("_columns", "_count", "_length", "_room", "_values")
 
     def __init__(self, length: int, columns: int) -> None:
-        self._length = length
-        # Each value is stored twice, so that the window is always a slice.
-        self._values = np.zeros((columns, 2 * length))
-        self._count = 0
+        self._length, self._count, self._room = length, 0, ROOM * length
+        self._values = np.zeros((columns, self._room))
+        self._columns = tuple(self._values)
 
     def update(self, *values: float) -> Values | None:
         """A row per column, oldest first, which is valid until the next update; None until there are enough values."""
-        place = self._count % self._length
-        self._count += 1
-        both = self._values[:, place :: self._length]
-        both[:, 0] = both[:, 1] = values
-        return None if self._count < self._length else self._values[:, place + 1 : place + 1 + self._length]
+        count, length = self._count, self._length
+        if count == self._room:  # the window moves back to the start
+            count = length - 1
+            self._values[:, :count] = self._values[:, self._room - count :]
+        for column, value in zip(self._columns, values, strict=True):
+            column[count] = value
+        self._count = count = count + 1
+        return None if count < length else self._values[:, count - length : count]
 
 
 def sum_of(values: Values) -> float:

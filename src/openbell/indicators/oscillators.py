@@ -74,7 +74,7 @@ class RunningStochastic:
 
     def __init__(self, length: int, smooth: int, d: int, flat: float = 0.0, waits: int | None = None) -> None:
         """`waits` is the number of values before the first place; by default the window must be full."""
-        self._extremes = RunningExtremes(length)
+        self._extremes = RunningExtremes(length, so_far=True)
         self._waits = length - 1 if waits is None else waits
         self._k = RunningSum(smooth)
         self._k_length = smooth
@@ -84,7 +84,7 @@ class RunningStochastic:
 
     def update(self, value: float, high: float, low: float) -> tuple[float, float]:
         """%K and %D after this value."""
-        top, bottom = self._extremes.so_far(high, low)
+        top, bottom = self._extremes.update(high, low)
         if self._waits:
             self._waits -= 1
             return nan, nan

@@ -186,9 +186,10 @@ class RunningVolume:
         self._bottom, self._height = bottom, (top - bottom) / self._bins
         self._new = [0.0] * self._bins
         edges = edges_of(bottom, self._height, self._bins)
-        parts = volume_below(edges[:, None], *window[:, None, :])
-        sums = parts[:, : len(self._sums)].T[::-1].copy()
-        sums[0] = parts[:, len(self._sums) - 1 :].sum(axis=1)
+        parts = volume_below(edges, *window[:, :, None])
+        # The newest first: a window is the sum from its oldest bar on.
+        sums = parts[len(self._sums) - 1 :: -1]
+        sums[0] = parts[len(self._sums) - 1 :].sum(axis=0)
         sums = sums.cumsum(axis=0)[::-1]
         sums[:, 1:] -= sums[:, :-1].copy()
         self._sums = sums

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from math import isnan, nan, sqrt
-from operator import mul
+from math import isnan, nan
 
 
 class RunningAverage:
@@ -31,25 +29,3 @@ class RunningAverage:
         if self._count == self._length:
             self._value = self._sum / self._length
         return self._value
-
-
-class RunningWindow:
-    """Simple average and population deviation of the latest values."""
-
-    __slots__ = ("_length", "_values")
-
-    def __init__(self, length: int) -> None:
-        self._length = length
-        self._values: deque[float] = deque(maxlen=length)
-
-    def update(self, value: float) -> tuple[float, float]:
-        """Average and deviation after this value."""
-        if isnan(value):
-            return nan, nan
-        self._values.append(value)
-        if len(self._values) < self._length:
-            return nan, nan
-        offsets = [each - value for each in self._values]
-        mean = sum(offsets) / self._length
-        away = [each - mean for each in offsets]
-        return value + mean, sqrt(sum(map(mul, away, away)) / self._length)

@@ -41,12 +41,12 @@ class _RunningKind:
 class RunningCipher:
     """State: the lines and prices of the latest five bars, and the latest fractal of each tier."""
 
-    __slots__ = ("_crosses", "_deep", "_found", "_kinds", "_lines", "_prices")
+    __slots__ = ("_crosses", "_deep", "_found", "_kinds", "_prices", "_rsi", "_slow", "_stoch")
 
     def __init__(self, oversold: float, overbought: float, strict: bool) -> None:
         self._crosses = RunningRules(cross_rules, 4, oversold, overbought, strict)
         self._kinds = [_RunningKind(kind) for kind in KINDS]
-        self._lines = {name: deque([nan] * WIDTH, maxlen=WIDTH) for name in ("slow", "rsi", "stoch")}
+        self._slow, self._rsi, self._stoch = (deque([nan] * WIDTH, maxlen=WIDTH) for _ in range(3))
         self._prices = deque([(nan, nan)] * WIDTH, maxlen=WIDTH)
         self._deep = (nan, nan)
         """WT2 and RSI at the latest deep bottom of WT2."""
@@ -55,44 +55,44 @@ class RunningCipher:
     def update(self, lines: tuple[float, float, float, float], high: float, low: float) -> None:
         """Add the next bar: its lines (WT1, WT2, RSI, stochastic), high and low."""
         _, slow, rsi, stoch = self._crosses.update(*lines)
-        self._lines["slow"].append(slow)
-        self._lines["rsi"].append(rsi)
-        self._lines["stoch"].append(stoch)
+        self._slow.append(slow)
+        self._rsi.append(rsi)
+        self._stoch.append(stoch)
         self._prices.append((high, low))
-        fractals = {name: _fractal(values) for name, values in self._lines.items()}
-        self._found = ()
-        if not any(fractals.values()):
-            return
-        tiers = [self._diverges(number, fractals[kind.line]) for number, kind in enumerate(KINDS)]
+        wave, strength, place = _fractal(*self._slow), _fractal(*self._rsi), _fractal(*self._stoch)
+        self._found = self._divergences((wave, strength, place)) if wave or strength or place else ()
+
+    def _divergences(self, fractals: Sequence[int]) -> tuple[BarSignal, ...]:
+        """The signals of a bar that confirms a fractal of a line: 1 for a top, −1 for a bottom, 0 for neither."""
+        high, low = self._prices[CONFIRMS_AFTER]
+        tiers: list[list[bool]] = [[] for _ in KINDS]
+        for number, (line, fractal) in enumerate(zip((self._slow, self._rsi, self._stoch), fractals, strict=True)):
+            if fractal:
+                kind = 2 * number + (fractal > 0)  # for each line, `KINDS` has that of bottoms, then that of tops
+                tiers[kind] = self._kinds[kind].update(line[CONFIRMS_AFTER], high if fractal > 0 else low)
+        slow, found = self._slow[-1], [True in each for each in tiers]
+        signals: list[BarSignal] = []
         if isnan(slow):
-            return
-        found = divergence_rules([any(each) for each in tiers], slow, rsi, stoch)
-        signals = [BarSignal(label, value) for label, condition, value in found if condition]
-        if fractals["slow"] < 0:
+            return ()
+        if True in found:
+            rules = divergence_rules(found, slow, self._rsi[-1], self._stoch[-1])
+            signals += [BarSignal(label, value) for label, condition, value in rules if condition]
+        if fractals[0] < 0:
             divergent = any(tiers[number][:1] == [True] for number in GOLD_KINDS)
             if divergent and is_gold(*self._deep, slow):
                 signals.append(BarSignal("gold_buy", slow))
-            bottom = self._lines["slow"][CONFIRMS_AFTER]
+            bottom = self._slow[CONFIRMS_AFTER]
             if at_most(bottom, WAVE_BOTTOM, OSCILLATOR):
-                self._deep = bottom, self._lines["rsi"][CONFIRMS_AFTER]
-        self._found = tuple(signals)
-
-    def _diverges(self, number: int, fractal: int) -> Sequence[bool]:
-        """For each tier of a kind, True if this bar confirms a divergence; empty if it confirms no fractal of the kind."""
-        kind = KINDS[number]
-        if fractal != (-1 if kind.bullish else 1):
-            return ()
-        high, low = self._prices[CONFIRMS_AFTER]
-        return self._kinds[number].update(self._lines[kind.line][CONFIRMS_AFTER], low if kind.bullish else high)
+                self._deep = bottom, self._rsi[CONFIRMS_AFTER]
+        return tuple(signals)
 
     def signals(self) -> tuple[BarSignal, ...]:
         """The signals of the latest bar."""
         return self._crosses.signals() + self._found
 
 
-def _fractal(values: Sequence[float]) -> int:
+def _fractal(first: float, second: float, centre: float, fourth: float, fifth: float) -> int:
     """1 if the middle of five values is a top, −1 if it is a bottom, 0 if it is neither; as `is_top`."""
-    first, second, centre, fourth, fifth = values
     if centre - second > _EQUAL:
         return 1 if centre - first > _EQUAL and centre - fourth > _EQUAL and centre - fifth > _EQUAL else 0
     if second - centre > _EQUAL:

@@ -1,14 +1,16 @@
-"""Averages, deviations and weighted sums of the latest values, added oldest first, as in a stream."""
+"""Averages, deviations and weighted sums of the latest values, over arrays and one value at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from math import sqrt
+from itertools import accumulate
+from math import nan, sqrt
 from operator import add, mul
 
 import numpy as np
 
+from openbell.indicators.windows import bases_of, blocks_of, distances_of, joined, per_bar
 from openbell.market.bars import Values
 
 
@@ -40,41 +42,6 @@ def total(parts: Iterable[Values]) -> Values:
     return out
 
 
-def offset_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
-    """Simple average less the latest value, and population deviation, in two passes; NaN until there are enough values.
-
-    The average itself would lose the digits of a small offset.
-    """
-    out = np.full((2, len(values)), np.nan)
-    if len(values) >= length:
-        apart = Offsets(values, length)
-        mean = total(apart) / length
-        out[0, length - 1 :] = mean
-        out[1, length - 1 :] = np.sqrt(total(np.square(each - mean) for each in apart) / length)
-    return out[0], out[1]
-
-
-def mean_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
-    """Simple average and population deviation in two passes; NaN until there are enough values."""
-    offset, deviation = offset_and_deviation(values, length)
-    return values + offset, deviation
-
-
-def offset_and_deviation_of(window: Collection[float], newest: float) -> tuple[float, float]:
-    """`offset_and_deviation` of one full window that ends with `newest`, bit for bit equal."""
-    # Not sum(): since Python 3.12 it compensates for rounding.
-    apart = [value - newest for value in window]
-    mean = reduce(add, apart) / len(apart)
-    away = [each - mean for each in apart]
-    return mean, sqrt(reduce(add, [each * each for each in away]) / len(away))
-
-
-def mean_and_deviation_of(window: Collection[float], newest: float) -> tuple[float, float]:
-    """`mean_and_deviation` of one full window that ends with `newest`, bit for bit equal."""
-    offset, deviation = offset_and_deviation_of(window, newest)
-    return newest + offset, deviation
-
-
 def weighted_sum(values: Values, weights: Sequence[float]) -> Values:
     """The sum of the latest values times their weights, oldest first; NaN until there are enough values."""
     out = np.full(len(values), np.nan)
@@ -88,3 +55,61 @@ def weighted_sum_of(window: Iterable[float], weights: Sequence[float]) -> float:
     """`weighted_sum` of one full window, bit for bit equal."""
     found: float = reduce(add, map(mul, window, weights))
     return found
+
+
+def offset_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
+    """Simple average less the latest value, and population deviation. Leading NaN are skipped.
+
+    The average itself would lose the digits of a small offset. Distances from a value of the window and their squares are
+    added up in blocks, as in `windows`. As that value is in the window, the variance is at least the squared mean distance
+    over the length: it loses no more digits than the length has.
+    """
+    lead, blocks = blocks_of(values, length)
+    before, after = (np.stack((apart, apart * apart), axis=1) for apart in distances_of(blocks))
+    sums = joined(before, after)
+    sums /= length
+    mean, variance = sums[:, 0], sums[:, 1]
+    variance -= mean * mean
+    mean += bases_of(blocks) - blocks
+    return per_bar(mean, lead, len(values)), per_bar(np.sqrt(variance), lead, len(values))
+
+
+def mean_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
+    """Simple average and population deviation. Leading NaN are skipped."""
+    offset, deviation = offset_and_deviation(values, length)
+    return values + offset, deviation
+
+
+class RunningDeviation:
+    """`offset_and_deviation`, one value at a time, bit for bit equal; for values without NaN."""
+
+    __slots__ = ("_block", "_ends", "_last", "_length", "_squares", "_sum")
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._block: list[float] = []
+        self._last = self._sum = self._squares = 0.0
+        self._ends = [(nan, nan)] * length
+
+    def update(self, value: float) -> tuple[float, float]:
+        """Average less this value, and deviation; NaN until there are enough values."""
+        block = self._block
+        block.append(value)
+        count, length = len(block), self._length
+        if count == length:
+            self._next_block(value)
+            count = 0
+        else:
+            apart = value - self._last
+            self._sum += apart
+            self._squares += apart * apart
+        end, end_squares = self._ends[count]
+        mean = (end + self._sum) / length
+        return (self._last - value) + mean, sqrt((end_squares + self._squares) / length - mean * mean)
+
+    def _next_block(self, last: float) -> None:
+        apart = [each - last for each in reversed(self._block)]
+        sums = accumulate(apart), accumulate([each * each for each in apart])
+        self._ends = list(zip(*sums, strict=True))[::-1]
+        self._block.clear()
+        self._last, self._sum, self._squares = last, 0.0, 0.0

@@ -9,7 +9,7 @@ result, and the average of equal values is exactly that value.
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
-from math import isnan, nan
+from math import nan
 
 import numpy as np
 
@@ -21,10 +21,10 @@ SHORT = 24
 
 def window_sum(values: Values, length: int) -> Values:
     """The sum of the latest `length` values. Leading NaN are skipped."""
-    lead, blocks = _blocks(values, length)
+    lead, blocks = blocks_of(values, length)
     sums = _begins(blocks)
     sums[:-1, 1:] += _ends(blocks)[1:, :-1]
-    return _per_bar(sums, lead, len(values))
+    return per_bar(sums, lead, len(values))
 
 
 def rises(values: Values) -> Values:
@@ -35,51 +35,67 @@ def rises(values: Values) -> Values:
 
 def window_mean(values: Values, length: int) -> Values:
     """The simple average of the latest `length` values. Leading NaN are skipped."""
-    lead, blocks = _blocks(values, length)
+    lead, blocks = blocks_of(values, length)
     base, means = _distances(blocks)
     means /= length
     means += base
-    return _per_bar(means, lead, len(values))
+    return per_bar(means, lead, len(values))
 
 
 def window_weighted_mean(values: Values, weights: Values, length: int) -> Values:
     """The weighted average of the latest `length` values; the simple average if their weights are all 0."""
-    _, blocks = _blocks(values, length)
-    base, distances = _distances(blocks, _blocks(weights, length)[1])
+    _, blocks = blocks_of(values, length)
+    base, distances = _distances(blocks, blocks_of(weights, length)[1])
     weight = window_sum(weights, length)
     heavy = weight > 0.0
-    out = np.divide(_per_bar(distances, 0, len(values)), weight, out=np.full(len(values), np.nan), where=heavy)
-    out += _per_bar(base, 0, len(values))
+    out = np.divide(per_bar(distances, 0, len(values)), weight, out=np.full(len(values), np.nan), where=heavy)
+    out += per_bar(base, 0, len(values))
     return out if heavy[length - 1 :].all() else np.where(heavy, out, window_mean(values, length))
 
 
 def _distances(blocks: Values, weights: Values | None = None) -> tuple[Values, Values]:
-    """For each value a base, and the sum of the distances from it in the window, weighted if there are weights.
-
-    The base is a value of the window: the last one of the block before, or of the block if the value ends it.
-    """
-    last = blocks[-1]
-    before, after = blocks - last, blocks[:-1, 1:] - last[:-1]
+    """For each value a base, and the sum of the distances from it in the window, weighted if there are weights."""
+    before, after = distances_of(blocks)
     if weights is not None:
         before *= weights
         after *= weights[:-1, 1:]
-    ends = _ends(before)
-    base, sums = np.zeros_like(blocks), np.zeros_like(blocks)
-    base[:-1, 1:], base[-1] = last[:-1], last
-    np.add(ends[1:, :-1], _begins(after), out=sums[:-1, 1:])
+    return bases_of(blocks), joined(before, after)
+
+
+def bases_of(blocks: Values) -> Values:
+    """For each value a value of its window: the last one of the block before, or of the block if the value ends it."""
+    last = blocks[-1]
+    bases = np.zeros_like(blocks)
+    bases[:-1, 1:], bases[-1] = last[:-1], last
+    return bases
+
+
+def distances_of(blocks: Values) -> tuple[Values, Values]:
+    """The distance of each value from the end of its block, and from the end of the block before, for `joined`."""
+    last = blocks[-1]
+    return blocks - last, blocks[:-1, 1:] - last[:-1]
+
+
+def joined(before: Values, after: Values) -> Values:
+    """The sum over each window of one number per value: `before` while its block is the older one, `after` later on.
+
+    The last axis is that of the blocks, the first one that of the places in them.
+    """
+    ends, sums = _ends(before), np.zeros_like(before)
+    np.add(ends[1:, ..., :-1], _begins(after), out=sums[:-1, ..., 1:])
     sums[-1] = ends[0]
-    return base, sums
+    return sums
 
 
-def _blocks(values: Values, length: int) -> tuple[int, Values]:
+def blocks_of(values: Values, length: int) -> tuple[int, Values]:
     """The number of leading NaN, and the values after them in blocks of `length`, the last one padded with zeros.
 
     A column per block: the values at one place of all blocks are next to each other, and added at once.
     """
     lead = len(values) - int(np.isnan(values)[::-1].argmax()) if len(values) and np.isnan(values[0]) else 0
     count = len(values) - lead
-    rows = np.zeros(-(-count // length) * length)
-    rows[:count] = values[lead:]
+    rows = np.empty(-(-count // length) * length)
+    rows[:count], rows[count:] = values[lead:], 0.0
     return lead, np.ascontiguousarray(rows.reshape(-1, length).T)
 
 
@@ -98,12 +114,12 @@ def _ends(blocks: Values) -> Values:
     return _begins(blocks[::-1])[::-1]
 
 
-def _per_bar(found: Values, lead: int, count: int) -> Values:
+def per_bar(found: Values, lead: int, count: int) -> Values:
     """One value per bar; NaN until the first block is full."""
-    first = len(found) - 1
-    out = np.full(count, np.nan)
-    out[lead + first :] = found.T.reshape(-1)[first : count - lead]
-    return out
+    out = np.empty(lead + found.size)
+    out[lead:].reshape(found.shape[::-1])[:] = found.T
+    out[: lead + len(found) - 1] = np.nan
+    return out[:count]
 
 
 class _RunningBlock:
@@ -125,7 +141,7 @@ class RunningSum(_RunningBlock):
 
     def update(self, value: float) -> float:
         """The sum after this value; NaN until there are enough."""
-        if isnan(value):
+        if value != value:  # noqa: PLR0124 - NaN: a call of isnan takes twice the time
             return nan
         block = self._block
         block.append(value)
@@ -133,8 +149,12 @@ class RunningSum(_RunningBlock):
         if count < self._length:
             self._sum = total
             return self._ends[count] + total
-        self._sum = 0.0
-        self._ends = list(accumulate(reversed(block)))[::-1]
+        self._sum, end = 0.0, 0.0
+        self._ends = ends = []
+        for each in reversed(block):
+            end += each
+            ends.append(end)
+        ends.reverse()
         block.clear()
         return total
 
@@ -150,7 +170,7 @@ class RunningMean(_RunningBlock):
 
     def update(self, value: float) -> float:
         """The average after this value; NaN until there are enough."""
-        if isnan(value):
+        if value != value:  # noqa: PLR0124 - NaN: a call of isnan takes twice the time
             return nan
         block = self._block
         block.append(value)
@@ -158,10 +178,14 @@ class RunningMean(_RunningBlock):
         if count < length:
             self._sum = total = self._sum + (value - last)
             return last + (self._ends[count] + total) / length
-        self._ends = list(accumulate([each - value for each in reversed(block)]))[::-1]
-        self._last, self._sum = value, 0.0
+        self._last, self._sum, end = value, 0.0, 0.0
+        self._ends = ends = []
+        for each in reversed(block):
+            end += each - value
+            ends.append(end)
+        ends.reverse()
         block.clear()
-        return value + self._ends[0] / self._length
+        return value + end / length
 
 
 class RunningWeightedMean(_RunningBlock):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.running import RunningWindow
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import mean_and_deviation
+from openbell.indicators.sums import RunningDeviation, mean_and_deviation
 from openbell.market.bars import Bars
 
 PARAMETERS = (
@@ -21,11 +20,12 @@ def _compute(bars: Bars, length: int, std_dev: float) -> Channels:
 
 class _Stream:
     def __init__(self, length: int, std_dev: float) -> None:
-        self._window, self._std_dev = RunningWindow(length), std_dev
+        self._window, self._std_dev = RunningDeviation(length), std_dev
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        middle, deviation = self._window.update(bar.close)
-        return (2.0 * self._std_dev * deviation / middle,)
+        close = bar.close
+        offset, deviation = self._window.update(close)
+        return (2.0 * self._std_dev * deviation / (close + offset),)
 
 
 INDICATOR = Indicator(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from openbell.indicators.averages import sma_and_deviation
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.running import RunningWindow
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.sums import RunningDeviation
 from openbell.market.bars import Bars, Values
 
 
@@ -24,12 +24,14 @@ def _compute(bars: Bars, period: int, std_dev: float) -> Channels:
 
 class _Stream:
     def __init__(self, period: int, std_dev: float) -> None:
-        self._window = RunningWindow(period)
+        self._window = RunningDeviation(period)
         self._width = std_dev
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        middle, deviation = self._window.update(bar.close)
-        return middle + self._width * deviation, middle, middle - self._width * deviation
+        close = bar.close
+        offset, deviation = self._window.update(close)
+        middle, width = close + offset, self._width * deviation
+        return middle + width, middle, middle - width
 
 
 INDICATOR = Indicator(

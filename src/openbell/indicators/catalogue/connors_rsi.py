@@ -7,15 +7,17 @@ counts as one of them although it has no change.
 
 from __future__ import annotations
 
-from math import nan
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
+from math import inf, isnan, nan
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from openbell.indicators.catalogue.rsi import RunningRsi, rsi
 from openbell.indicators.channels import Channels, Line, bounds
-from openbell.indicators.latest import Latest
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.ties import at_least, at_most
+from openbell.indicators.ties import TOLERANCE
 from openbell.market.bars import Bars, Values
 
 
@@ -34,10 +36,9 @@ def _rank(close: Values, length: int) -> Values:
     if count > 0:
         change = np.full(len(close), np.nan)
         change[1:] = close[1:] / close[:-1]
-        newest = change[length:]
-        lower = np.zeros(count)
-        for age in range(length):
-            lower += at_least(newest, change[age : age + count], newest)
+        # Compared as `ties.at_most` does, with the tolerance on one side: a stream searches for this limit.
+        limit = change[length:] + TOLERANCE * change[length:]
+        lower = np.count_nonzero(sliding_window_view(change[:-1], length) <= limit[:, None], axis=1)
         out[length:] = 100.0 * (lower / length)
     return out
 
@@ -51,7 +52,8 @@ def _compute(bars: Bars, rsi_length: int, streak_length: int, rank_length: int) 
 class _Stream:
     def __init__(self, rsi_length: int, streak_length: int, rank_length: int) -> None:
         self._rsi, self._streak_rsi = RunningRsi(rsi_length), RunningRsi(streak_length)
-        self._changes, self._rank_length = Latest(rank_length + 1, 1), rank_length
+        self._changes = deque([inf] * rank_length, maxlen=rank_length)
+        self._sorted, self._waits = [inf] * rank_length, rank_length
         self._close, self._streak = nan, 0.0
 
     def update(self, bar: Bar) -> tuple[float, ...]:
@@ -64,12 +66,20 @@ class _Stream:
         else:
             self._streak = 0.0
         strength = self._rsi.update(close) + self._streak_rsi.update(self._streak)
-        change = close / before
-        window = self._changes.update(change)
-        if window is None:
+        lower = self._rank(inf if isnan(before) else close / before)
+        if self._waits:
+            self._waits -= 1
             return (nan,)
-        lower = int(np.count_nonzero(at_most(window[0, :-1], change, change)))
-        return ((strength + 100.0 * (lower / self._rank_length)) / 3.0,)
+        return ((strength + 100.0 * (lower / len(self._sorted))) / 3.0,)
+
+    def _rank(self, change: float) -> int:
+        """The number of changes in the window that are not above this one, which then replaces the oldest one."""
+        changes, ordered = self._changes, self._sorted
+        lower = bisect_right(ordered, change + TOLERANCE * change)
+        del ordered[bisect_left(ordered, changes[0])]
+        insort(ordered, change)
+        changes.append(change)
+        return lower
 
 
 def _warmup(rsi_length: int, streak_length: int, rank_length: int) -> int:

@@ -17,9 +17,8 @@ import numpy as np
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.regular_hours import session_days, session_rows
-from openbell.indicators.running import RunningWindow
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import mean_and_deviation
+from openbell.indicators.sums import RunningDeviation, offset_and_deviation
 from openbell.market.bars import Bars, Values
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.session_table import Times
@@ -84,7 +83,7 @@ def histvol(bars: Bars, length: int, convention: str) -> Values:
 def _deviation(close: Values, length: int) -> Values:
     """The deviation of the latest log returns."""
     out = np.full(len(close), np.nan)
-    out[1:] = mean_and_deviation(np.log(close[1:] / close[:-1]), length)[1]
+    out[1:] = offset_and_deviation(np.log(close[1:] / close[:-1]), length)[1]
     return out
 
 
@@ -95,7 +94,7 @@ def _compute(bars: Bars, length: int, convention: str) -> Channels:
 class _Stream:
     def __init__(self, instrument: Instrument, timeframe: Timeframe, length: int, convention: str) -> None:
         kind = instrument.asset_class
-        self._window, self._timeframe = RunningWindow(length), timeframe
+        self._window, self._timeframe = RunningDeviation(length), timeframe
         self._sessions = by_sessions(kind, timeframe, convention)
         self._year, self._day = per_year(kind, timeframe, convention), -1
         self._close = self._deviation = nan

@@ -18,7 +18,6 @@ from openbell.indicators.channels import ZERO, BarSignal, Channels, Direction, L
 from openbell.indicators.latest import Latest
 from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, crosses_above
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import weighted_sum
 from openbell.indicators.ties import OSCILLATOR, above, below
 from openbell.indicators.windows import RunningMean, RunningSum, window_mean, window_sum
 from openbell.market.bars import Bars, Values
@@ -37,9 +36,13 @@ def volume_zone(bars: Bars, length: int) -> Values:
     """The share of signed volume in the volume, by Hull averages; 0 without volume."""
     out = np.full(len(bars), np.nan)
     weights, volume = hull_weights(length), bars.volume[BACK:]
-    signed = weighted_sum(np.where(bars.close[BACK:] > bars.close[:-BACK], volume, -volume), weights)
-    traded = weighted_sum(volume, weights)
-    out[BACK:] = np.divide(signed, traded, out=0.0 * traded, where=traded != 0.0)
+    if len(volume) >= len(weights):
+        signed, traded = (
+            np.correlate(each, weights)
+            for each in (np.where(bars.close[BACK:] > bars.close[:-BACK], volume, -volume), volume)
+        )
+        share = np.divide(signed, traded, out=np.zeros(len(traded)), where=traded != 0.0)
+        out[BACK + len(weights) - 1 :] = share
     return out
 
 
@@ -108,10 +111,9 @@ class _RunningZone:
         window = self._volumes.update(bar.volume if bar.close > before else -bar.volume, bar.volume)
         if window is None:
             return nan
-        signed, traded = (
-            (window * self._weights).cumsum(axis=1)[:, -1].tolist()
-        )  # added oldest first, as in the array form
-        zone = signed / traded if traded else 0.0
+        signed, traded = window
+        heavy = float(traded.dot(self._weights))
+        zone = float(signed.dot(self._weights)) / heavy if heavy else 0.0
         mean = self._sum.update(zone) / DEVIATION
         variance = self._squares.update(zone * zone) / DEVIATION - mean * mean
         if isnan(mean):

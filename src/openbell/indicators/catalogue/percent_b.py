@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
-from math import nan
-
 import numpy as np
 
 from openbell.indicators.catalogue.bb_width import PARAMETERS
 from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.spec import Bar, Indicator
-from openbell.indicators.sums import offset_and_deviation, offset_and_deviation_of
+from openbell.indicators.sums import RunningDeviation, offset_and_deviation
 from openbell.market.bars import Bars
 
 
@@ -26,16 +23,12 @@ def _compute(bars: Bars, length: int, std_dev: float) -> Channels:
 
 class _Stream:
     def __init__(self, length: int, std_dev: float) -> None:
-        self._closes: deque[float] = deque(maxlen=length)
-        self._length, self._std_dev = length, std_dev
+        self._window, self._std_dev = RunningDeviation(length), std_dev
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        self._closes.append(bar.close)
-        if len(self._closes) < self._length:
-            return (nan,)
-        offset, deviation = offset_and_deviation_of(self._closes, bar.close)
+        offset, deviation = self._window.update(bar.close)
         width = 2.0 * self._std_dev * deviation
-        return (0.5 - offset / width if width > 0.0 else 0.5,)
+        return (0.5 if width <= 0.0 else 0.5 - offset / width,)
 
 
 INDICATOR = Indicator(

@@ -7,7 +7,7 @@ close.
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.regression import regression, running_regression
+from openbell.indicators.regression import RunningRegression, regression
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars
 
@@ -26,7 +26,7 @@ def _compute(bars: Bars, length: int, deviations: float) -> Channels:
 
 class _Stream:
     def __init__(self, length: int, deviations: float) -> None:
-        self._line, self._deviations = running_regression(length), deviations
+        self._line, self._deviations = RunningRegression(length), deviations
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         middle, deviation, rise = self._line.update(bar.close)

@@ -9,18 +9,16 @@ value area around it, which holds 70 per cent of the volume. `mean` is the mean 
 from __future__ import annotations
 
 from itertools import accumulate
-from math import nan, sqrt
+from math import nan
 
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.highs_and_lows import RunningExtremes
-from openbell.indicators.latest import Latest, sum_of
+from openbell.indicators.price_spread import RunningSpread, spread
 from openbell.indicators.rolling_volume import RollingVolume, RunningVolume
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import total
-from openbell.indicators.value_area import EQUAL, control_row, value_area, value_areas
-from openbell.indicators.windows import RunningSum, RunningWeightedMean, window_sum, window_weighted_mean
+from openbell.indicators.value_area import control_row, first_of_most, value_area, value_areas
 from openbell.market.bars import Bars, Values
 
 LINES = ("poc", "vah", "val", "mean", "upper", "lower")
@@ -35,29 +33,12 @@ def _levels(bars: Bars, length: int, bins: int) -> Values:
     return windows.bottom + windows.height * np.stack((control + 0.5, last + 1.0, first))
 
 
-def _bands(bars: Bars, length: int, mult: float, traded: Values) -> Values:
-    """The mean price and the lines `mult` deviations from it."""
-    tall, middle, volume = bars.high - bars.low, (bars.high + bars.low) / 2.0, bars.volume
-    mean = window_weighted_mean(middle, volume, length)[length - 1 :]
-    within = window_sum(volume * (tall * tall / 12.0), length)[length - 1 :]  # the square deviations within the bars
-
-    def square(part: slice) -> Values:
-        away = middle[part] - mean
-        away *= away
-        away *= volume[part]
-        return away
-
-    squares = total(square(slice(age, age + len(mean))) for age in range(length))
-    with np.errstate(invalid="ignore"):  # 0 / 0 if the window has no volume
-        room = mult * np.sqrt((squares + within) / traded)
-    return np.stack((mean, mean + room, mean - room))
-
-
 def _compute(bars: Bars, length: int, bins: int, mult: float) -> Channels:
     out = np.full((len(LINES), len(bars)), np.nan)
     if len(bars) >= length:
-        traded = window_sum(bars.volume, length)[length - 1 :]
-        found = np.concatenate((_levels(bars, length, bins), _bands(bars, length, mult, traded)))
+        traded, mean, deviation = (each[length - 1 :] for each in spread(bars, length))
+        room = mult * deviation
+        found = np.concatenate((_levels(bars, length, bins), (mean, mean + room, mean - room)))
         found[:, ~(traded > 0.0)] = np.nan
         out[:, length - 1 :] = found
     return Channels(lines=tuple(map(Line, LINES, out)))
@@ -65,46 +46,27 @@ def _compute(bars: Bars, length: int, bins: int, mult: float) -> Channels:
 
 class _Stream:
     def __init__(self, length: int, bins: int, mult: float) -> None:
-        self._bins = bins
+        self._bins, self._mult = bins, mult
         self._extremes, self._volume = RunningExtremes(length), RunningVolume(length, bins)
-        self._bands, self._traded = _RunningBands(length, mult), RunningSum(length)
+        self._spread = RunningSpread(length)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         top, bottom = self._extremes.update(bar.high, bar.low)
         volumes = self._volume.update(bar, bottom, top)
-        traded = self._traded.update(bar.volume)
-        bands = self._bands.update(bar, traded)
+        traded, mean, deviation = self._spread.update(bar)
         if not traded > 0.0:
             return _NOTHING
-        height = (top - bottom) / self._bins
+        height, room = (top - bottom) / self._bins, self._mult * deviation
         below = [0.0, *accumulate(volumes)]
-        least = max(volumes) - EQUAL * below[-1]
-        control = next(row for row, volume in enumerate(volumes) if volume >= least)  # as `control_row`
-        first, last = value_area(below, control)
-        return bottom + height * (control + 0.5), bottom + height * (last + 1.0), bottom + height * first, *bands
-
-
-class _RunningBands:
-    """`_bands`, one bar at a time, bit for bit equal."""
-
-    __slots__ = ("_latest", "_mean", "_mult", "_within")
-
-    def __init__(self, length: int, mult: float) -> None:
-        self._mean, self._within, self._latest = RunningWeightedMean(length), RunningSum(length), Latest(length, 2)
-        self._mult = mult
-
-    def update(self, bar: Bar, traded: float) -> tuple[float, float, float]:
-        """The mean and both lines after this bar; `traded` is all the volume of the window."""
-        tall, middle, volume = bar.high - bar.low, (bar.high + bar.low) / 2.0, bar.volume
-        mean, within = self._mean.update(middle, volume), self._within.update(volume * (tall * tall / 12.0))
-        window = self._latest.update(middle, volume)
-        if window is None or not traded > 0.0:
-            return nan, nan, nan
-        away = window[0] - mean
-        away *= away
-        away *= window[1]
-        room = self._mult * sqrt((sum_of(away) + within) / traded)
-        return mean, mean + room, mean - room
+        first, last = value_area(below, control := first_of_most(volumes, below[-1]))
+        return (
+            bottom + height * (control + 0.5),
+            bottom + height * (last + 1.0),
+            bottom + height * first,
+            mean,
+            mean + room,
+            mean - room,
+        )
 
 
 INDICATOR = Indicator(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan, nan
+from math import nan
 
 import numpy as np
 
@@ -62,10 +62,12 @@ class RunningRsi:
     def update(self, close: float) -> float:
         """The RSI after this close."""
         change, self._close = close - self._close, close
-        if isnan(change):
+        if change > 0.0:
+            gain, loss = self._gain.update(change), self._loss.update(0.0)
+        elif change <= 0.0:
+            gain, loss = self._gain.update(0.0), self._loss.update(-change)
+        else:
             return nan
-        gain = self._gain.update(max(change, 0.0))
-        loss = self._loss.update(max(-change, 0.0))
         moved = gain + loss
         return 50.0 if moved == 0.0 else 100.0 * (gain / moved)
 

@@ -12,7 +12,7 @@ from openbell.indicators.channels import ZERO, BarSignal, Channels, Direction, L
 from openbell.indicators.highs_and_lows import RunningExtremes, middle
 from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, becomes
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import mean_and_deviation, mean_and_deviation_of, weighted_sum, weighted_sum_of
+from openbell.indicators.sums import RunningDeviation, mean_and_deviation, weighted_sum, weighted_sum_of
 from openbell.indicators.ties import above
 from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values
@@ -53,7 +53,7 @@ def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
 class _Stream:
     def __init__(self, length: int, bb_mult: float, kc_mult: float) -> None:
         self._extremes = RunningExtremes(length)
-        self._closes: deque[float] = deque(maxlen=length)
+        self._closes = RunningDeviation(length)
         self._distances: deque[float] = deque(maxlen=length)
         self._weights = line_end(length)
         self._length = length
@@ -65,12 +65,11 @@ class _Stream:
         high, low = self._extremes.update(bar.high, bar.low)
         ranges = self._ranges.update(self._range.update(bar))
         close = bar.close
-        self._closes.append(close)
+        offset, deviation = self._closes.update(close)
         if isnan(high):
             return (nan,)
-        average, deviation = mean_and_deviation_of(self._closes, close)
         self._rules.update(self._bb_mult * deviation, self._kc_mult * (ranges / self._length), close)
-        self._distances.append(close - ((high + low) / 2.0 + average) / 2.0)
+        self._distances.append(close - ((high + low) / 2.0 + (close + offset)) / 2.0)
         if len(self._distances) < self._length:
             return (nan,)
         return (weighted_sum_of(self._distances, self._weights),)

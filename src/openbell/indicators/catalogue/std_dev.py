@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.running import RunningWindow
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import offset_and_deviation
+from openbell.indicators.sums import RunningDeviation, offset_and_deviation
 from openbell.market.bars import Bars
 
 
@@ -15,7 +14,7 @@ def _compute(bars: Bars, length: int, deviations: float) -> Channels:
 
 class _Stream:
     def __init__(self, length: int, deviations: float) -> None:
-        self._window, self._deviations = RunningWindow(length), deviations
+        self._window, self._deviations = RunningDeviation(length), deviations
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         return (self._deviations * self._window.update(bar.close)[1],)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.regression import regression, running_regression
+from openbell.indicators.regression import RunningRegression, regression
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars
 
@@ -21,7 +21,7 @@ def _compute(bars: Bars, length: int) -> Channels:
 
 class _Stream:
     def __init__(self, length: int) -> None:
-        self._line, self._factor = running_regression(length), error_per_deviation(length)
+        self._line, self._factor = RunningRegression(length), error_per_deviation(length)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         return (self._factor * self._line.update(bar.close)[1],)

@@ -6,7 +6,7 @@ from openbell.indicators.average_methods import METHOD, running_average
 from openbell.indicators.average_methods import average as average_of
 from openbell.indicators.catalogue.std_error import error_per_deviation
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.regression import regression, running_regression
+from openbell.indicators.regression import RunningRegression, regression
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars
 
@@ -21,7 +21,7 @@ def _compute(bars: Bars, length: int, errors: float, average: int, method: str) 
 
 class _Stream:
     def __init__(self, length: int, errors: float, average: int, method: str) -> None:
-        self._line = running_regression(length)
+        self._line = RunningRegression(length)
         self._middle, self._width = (running_average(average, method) for _ in range(2))
         self._factor = errors * error_per_deviation(length)
 

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
-from functools import reduce
-from math import nan, sqrt
-from operator import add
+from math import isnan, nan, sqrt
 
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.regression import places
+from openbell.indicators.regression import RunningMoments, moments, places
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import Offsets, total, weighted_sum_of
 from openbell.market.bars import Bars, Values
 
 
 def correlation(close: Values, length: int) -> Values:
     """NaN for the first `length − 1` bars."""
-    out = np.full(len(close), np.nan)
-    if len(close) >= length:
-        distances, squares = places(length)
-        apart = Offsets(close, length)
-        mean = total(apart) / length
-        scale = np.sqrt(squares * total(np.square(each - mean) for each in apart))
-        along = total((each - mean) * place for each, place in zip(apart, distances, strict=True))
-        share = np.divide(along, scale, out=np.zeros(len(scale)), where=scale > 0.0)
-        out[length - 1 :] = np.clip(share, -1.0, 1.0)
-    return out
+    _, plain, along, squares = moments(close, length)
+    scale = np.sqrt(places(length)[1] * (squares - plain * plain / length))
+    return np.clip(np.divide(along, scale, out=0.0 * scale, where=~(scale <= 0.0)), -1.0, 1.0)
 
 
 def _compute(bars: Bars, length: int) -> Channels:
@@ -36,19 +25,15 @@ def _compute(bars: Bars, length: int) -> Channels:
 
 class _Stream:
     def __init__(self, length: int) -> None:
-        self._closes: deque[float] = deque(maxlen=length)
-        self._places, self._squares = places(length)
+        self._moments, self._length = RunningMoments(length), length
+        self._width = places(length)[1]
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        closes, length = self._closes, len(self._places)
-        closes.append(bar.close)
-        if len(closes) < length:
+        plain, along, squares = self._moments.update(bar.close)
+        if isnan(plain):
             return (nan,)
-        apart = [close - bar.close for close in closes]
-        mean = reduce(add, apart) / length
-        away = [each - mean for each in apart]
-        scale = sqrt(self._squares * reduce(add, [each * each for each in away]))
-        return (max(-1.0, min(1.0, weighted_sum_of(away, self._places) / scale)) if scale > 0.0 else 0.0,)
+        scale = sqrt(self._width * (squares - plain * plain / self._length))
+        return (max(-1.0, min(1.0, along / scale)) if scale > 0.0 else 0.0,)
 
 
 INDICATOR = Indicator(

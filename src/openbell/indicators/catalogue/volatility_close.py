@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from math import isnan, nan
-
-import numpy as np
 
 from openbell.indicators.annual import DAYS, RunningReturn, log_returns, per_year
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import offset_and_deviation, offset_and_deviation_of
+from openbell.indicators.sums import RunningDeviation, offset_and_deviation
 from openbell.market.bars import Bars
 
 
@@ -20,21 +17,18 @@ def _factor(length: int, days: int) -> float:
 
 
 def _compute(bars: Bars, length: int, days: int) -> Channels:
-    values = np.full(len(bars), np.nan)
-    values[1:] = _factor(length, days) * offset_and_deviation(log_returns(bars.close)[1:], length)[1]
+    values = _factor(length, days) * offset_and_deviation(log_returns(bars.close), length)[1]
     return Channels(lines=(Line("Volatility", values),))
 
 
 class _Stream:
     def __init__(self, length: int, days: int) -> None:
         self._return, self._factor = RunningReturn(), _factor(length, days)
-        self._returns = deque([nan] * length, maxlen=length)
+        self._returns = RunningDeviation(length)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         change = self._return.update(bar.close)
-        self._returns.append(change)
-        full = not isnan(self._returns[0])
-        return (self._factor * offset_and_deviation_of(self._returns, change)[1] if full else nan,)
+        return (nan if isnan(change) else self._factor * self._returns.update(change)[1],)
 
 
 INDICATOR = Indicator(
