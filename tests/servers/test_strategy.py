@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,31 @@ CONTRACTS = Path(__file__).parent / "contracts"
 SERVERS = ("strategy", "backtest", "strategy-db")
 BTC = "BTC/USD"
 COSTS = (0.001, 0.0005)
+ADDED = {
+    "run_backtest": {
+        "start",
+        "end",
+        "timeframe",
+        "parameters",
+        "initial_equity",
+        "final_equity",
+        "buy_and_hold_return",
+        "beats_buy_and_hold",
+        "cagr",
+        "exposure",
+        "profit_factor",
+        "average_trade_return",
+        "best_trade",
+        "worst_trade",
+        "average_bars_held",
+        "average_days_held",
+        "max_drawdown_from",
+        "max_drawdown_to",
+        "max_drawdown_recovered_at",
+    },
+    "get_historical_performance": {"start", "end", "total_return", "best_month", "worst_month"},
+}
+"""Fields of results beside the contract's."""
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +112,7 @@ def three_strategies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", SERVERS)
 def test_names_schemas_enums_limits_and_defaults_are_the_contracts(clients: dict[str, Client], name: str) -> None:
-    check_against_contract(clients[name], json.loads((CONTRACTS / f"{name}.json").read_text()))
+    check_against_contract(clients[name], json.loads((CONTRACTS / f"{name}.json").read_text()), ADDED)
 
 
 def test_results_fit_the_contracts_and_name_their_source(clients: dict[str, Client]) -> None:
@@ -262,6 +288,12 @@ def test_a_backtest_honours_its_dates_to_the_bar_and_equals_the_engine(clients: 
     assert found["trades"] == expected.trades
     assert found["total_return"] == pytest.approx(expected.total_return, rel=1e-6)
     assert "366 1d bars from 2021-03-01" in found["note"]
+    assert (found["start"], found["end"]) == ("2021-03-01T00:00:00+00:00", "2022-03-01T00:00:00+00:00")
+    first, last = (bars.time.searchsorted(each) for each in (start, end))
+    assert found["buy_and_hold_return"] == pytest.approx(close[last - 1] / opened[first] - 1, rel=1e-6)
+    assert found["beats_buy_and_hold"] is (found["total_return"] > found["buy_and_hold_return"])
+    assert found["final_equity"] == pytest.approx(found["initial_equity"] * (1 + found["total_return"]), rel=1e-8)
+    assert (found["timeframe"], found["parameters"]) == ("1d", dict(strategy.parameters))
 
 
 def test_a_backtest_of_an_implementation_names_the_bars_on_which_its_parameters_were_chosen(
@@ -296,6 +328,13 @@ def test_performance_depends_on_the_period_and_adds_up_by_month(clients: dict[st
     months = [each["month"] for each in year["performance_by_month"]]
     assert months == sorted(months)
     assert (months[0], months[-1]) == ("2024-04", "2025-03")
+    for found in (year, quarter):
+        returns = {each["month"]: each["total_return"] for each in found["performance_by_month"]}
+        assert found["total_return"] == pytest.approx(prod(1 + each for each in returns.values()) - 1, rel=1e-8)
+        for name, pick in (("best_month", max), ("worst_month", min)):
+            month = pick(returns, key=lambda each: returns[each])
+            assert found[name] == {"month": month, "total_return": returns[month]}
+        assert (found["start"][:7], found["end"][:7]) == (min(returns), max(returns))
 
 
 def test_the_walk_forward_sharpe_and_the_one_since_training_have_their_own_names(clients: dict[str, Client]) -> None:
