@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -68,6 +69,14 @@ ADDED = {
         "max_drawdown_from",
         "max_drawdown_to",
         "max_drawdown_recovered_at",
+    },
+    "get_strategy_signal": {
+        "strategy_id",
+        "status",
+        "timeframe",
+        "price_at_signal",
+        "price",
+        "change_since_signal_pct",
     },
     "get_historical_performance": {"start", "end", "total_return", "best_month", "worst_month"},
 }
@@ -358,6 +367,46 @@ def test_a_signal_explains_its_confidence(clients: dict[str, Client]) -> None:
     assert found["triggered_at"] <= FOUND
 
 
+def test_a_ranking_has_the_signal_of_each_strategy_and_the_price_since(clients: dict[str, Client]) -> None:
+    client, close = clients["strategy"], closes()
+    ranking = data(client, "get_top_strategies", symbol=BTC)["items"]
+    newest = int((datetime.fromisoformat(FOUND).timestamp() - FIRST) // DAY) - 1
+    for item in ranking:
+        found = data(client, "get_strategy_signal", strategy_id=item["strategy_id"], symbol=BTC)
+        for name in ("strategy_id", "signal", "timeframe", "status"):
+            assert found[name] == item[name], name
+        assert item["since"] == found["triggered_at"]
+        # The bar that closed then opened a day before.
+        decided = int((datetime.fromisoformat(item["since"]).timestamp() - FIRST) // DAY) - 1
+        assert (found["price_at_signal"], found["price"]) == (close[decided], close[newest])
+        change = (close[newest] / close[decided] - 1) * 100
+        assert found["change_since_signal_pct"] == pytest.approx(change, rel=1e-8, abs=1e-8)
+
+
+def test_specs_say_how_they_trade(clients: dict[str, Client]) -> None:
+    items = data(clients["strategy-db"], "get_top_specs", limit=100, source="CANONICAL")["items"]
+    assert {each["name"]: each["description"] for each in items} == {
+        name: " ".join(spec.description.split()) for name, spec in canonical().items()
+    }
+
+
+@pytest.mark.usefixtures("three_strategies")
+@awaited
+async def test_a_call_that_is_too_early_says_how_far_the_search_is_and_a_later_one_answers(home: Path) -> None:
+    messages = []
+    async with bench_as_found(home, FOUND, SCENARIO="late", FEED="none", TIMEOUT="0.2") as desk:
+        deadline = time.monotonic() + 120
+        while (reply := await desk.reply("strategy", "get_top_strategies", {"symbol": BTC})).is_error:
+            assert reply.payload["error"]["code"] == "TIMEOUT", reply.payload
+            messages.append(reply.payload["error"]["message"])
+            assert time.monotonic() < deadline, messages
+    assert reply.payload["data"]["items"]
+    assert (
+        "get_top_strategies took longer than 0.2 s (OPENBELL_TIMEOUT); strategies on 1d bars (0 of 3 tried) are still being "
+        "searched: ask again; the search continues while this server runs"
+    ) in messages, messages
+
+
 # Who sees what, and when
 
 
@@ -559,6 +608,9 @@ async def test_signals_of_old_bars_do_not_count(home: Path) -> None:
         assert "2026-01-14" in refused["message"]
         signal = await desk.refused("strategy", "get_strategy_signal", strategy_id=ranked, symbol=BTC)
         assert signal["code"] == "NO_SIGNAL"
+        (item,) = (await desk.ask("strategy", "get_top_strategies", symbol=BTC, limit=1))["items"]
+        assert (item["signal"], item["signal_note"]) == (None, signal["message"])
+        assert "since" not in item
 
 
 @pytest.mark.usefixtures("three_strategies")
