@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from openbell.backtest.jobs import BacktestJob
+from openbell.backtest.outcome import outcome_of
 from openbell.backtest.rules import Setup
+from openbell.backtest.runs import Backtest
 from openbell.backtest.wire import arrays, backtester_pb2
 from openbell.backtest.wire.limits import MOST_BARS
 from openbell.backtest.wire.methods import METHODS, Method, method_of
@@ -54,6 +56,8 @@ def test_a_job_through_messages_has_the_same_result_to_the_bit(name: str) -> Non
     returned = method.response(result=method.to_message(found)).SerializeToString()
     result = method.to_result(job, method.response.FromString(returned).result)
     assert image(result) == image(job.run())
+    if isinstance(result, Backtest):
+        assert outcome_of(result) == outcome_of(job.run())
 
 
 # Hostile requests

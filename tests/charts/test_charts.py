@@ -166,7 +166,7 @@ class TestNumbers:
     def test_the_summary_is_the_end_of_the_series(self) -> None:
         bars = hours().tail(200)
         entries = computed(hours(), FIXTURE, 200)
-        whole, short_form = series("X", "1h", bars, entries), summary("X", "1h", bars, entries)
+        whole, short_form = series("X", "1h", bars, entries), summary("X", "1h", bars, entries, bars)
         for key, indicator in short_form["indicators"].items():
             for line, values in zip(indicator["lines"], whole["indicators"][key]["lines"], strict=True):
                 assert line["last_value"] == values["values"][-1]

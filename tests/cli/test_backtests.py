@@ -40,6 +40,11 @@ def test_the_command_and_the_tool_have_the_same_costs_and_figures(tmp_path: Path
     found = answered(tmp_path, "run_backtest", strategy_id="MACD_CROSSOVER", symbol="AAPL", start_date="2020-01-01")
     assert figure(out, "total return") == f"{found['total_return'] * 100:,.2f} %"
     assert figure(out, "Sharpe") == f"{found['sharpe_ratio']:,.2f}"
+    shares = {"of holding": "buy_and_hold_return", "annual return": "cagr", "exposure": "exposure"}
+    for printed_name, field in shares.items():
+        assert figure(out, printed_name) == f"{found[field] * 100:,.2f} %"
+    for printed_name, field in {"profit factor": "profit_factor", "average bars": "average_bars_held"}.items():
+        assert figure(out, printed_name) == f"{found[field]:,.2f}"
     assert "fee 0.100%, slippage 0.050%" in found["note"]
 
 

@@ -10,6 +10,7 @@ import random
 import re
 import struct
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,28 @@ def test_the_contracts_example(client: Client) -> None:
     price = summary["price"]
     assert price["bars"] == 200
     assert set(price) == {"bars", "first", "last", "range", "total_volume", "change_pct"}
+
+
+def test_the_golden_cross_is_that_of_averages_added_up_from_the_bars(client: Client) -> None:
+    entries = [{"name": "sma", "length": 50}, {"name": "sma", "length": 200}]
+    bars = chart(client, timeframe="1d", bars=1000, format="series")["structuredContent"]["bars"]
+    closes = [bar["c"] for bar in bars]
+    fast, slow = ([sum(closes[at - n + 1 : at + 1]) / n for at in range(199, 1000)] for n in (50, 200))
+    higher = [one > two for one, two in zip(fast, slow, strict=True)]
+    last = max(at for at in range(1, len(higher)) if higher[at] != higher[at - 1])
+    asked = {"symbol": "BTC/USD", "interval": "1d", "indicators": entries}
+    shape = client.call("get_indicators", asked)["result"]["structuredContent"]
+    found = next(each for each in shape["crossings"] if each["a"] == "SMA(50)")
+    crossed = datetime.fromisoformat(found["last_cross"]["time"]).timestamp()
+    assert (found["b"], found["a_is"]) == ("SMA(200)", "above" if higher[-1] else "below")
+    assert (crossed, found["last_cross"]["bars_ago"]) == (bars[199 + last]["t"], len(higher) - 1 - last)
+    assert found["last_cross"]["direction"] == ("up" if higher[last] else "down")
+    line = shape["indicators"]["sma_2"]["lines"][0]
+    assert shape["close"] == closes[-1]
+    assert line["close_vs_line_pct"] == pytest.approx((closes[-1] / slow[-1] - 1) * 100, rel=1e-9)
+    assert line["previous_value"] == pytest.approx(slow[-2], rel=1e-9)
+    summary = chart(client, timeframe="1d", indicators=entries, format="summary", bars=5)["structuredContent"]
+    assert summary["crossings"] == shape["crossings"]
 
 
 def test_both_is_a_picture_and_its_summary(client: Client) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,39 @@ CONTRACTS = Path(__file__).parent / "contracts"
 SERVERS = ("strategy", "backtest", "strategy-db")
 BTC = "BTC/USD"
 COSTS = (0.001, 0.0005)
+ADDED = {
+    "run_backtest": {
+        "start",
+        "end",
+        "timeframe",
+        "parameters",
+        "initial_equity",
+        "final_equity",
+        "buy_and_hold_return",
+        "beats_buy_and_hold",
+        "cagr",
+        "exposure",
+        "profit_factor",
+        "average_trade_return",
+        "best_trade",
+        "worst_trade",
+        "average_bars_held",
+        "average_days_held",
+        "max_drawdown_from",
+        "max_drawdown_to",
+        "max_drawdown_recovered_at",
+    },
+    "get_strategy_signal": {
+        "strategy_id",
+        "status",
+        "timeframe",
+        "price_at_signal",
+        "price",
+        "change_since_signal_pct",
+    },
+    "get_historical_performance": {"start", "end", "total_return", "best_month", "worst_month"},
+}
+"""Fields of results beside the contract's."""
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +121,7 @@ def three_strategies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", SERVERS)
 def test_names_schemas_enums_limits_and_defaults_are_the_contracts(clients: dict[str, Client], name: str) -> None:
-    check_against_contract(clients[name], json.loads((CONTRACTS / f"{name}.json").read_text()))
+    check_against_contract(clients[name], json.loads((CONTRACTS / f"{name}.json").read_text()), ADDED)
 
 
 def test_results_fit_the_contracts_and_name_their_source(clients: dict[str, Client]) -> None:
@@ -262,6 +297,12 @@ def test_a_backtest_honours_its_dates_to_the_bar_and_equals_the_engine(clients: 
     assert found["trades"] == expected.trades
     assert found["total_return"] == pytest.approx(expected.total_return, rel=1e-6)
     assert "366 1d bars from 2021-03-01" in found["note"]
+    assert (found["start"], found["end"]) == ("2021-03-01T00:00:00+00:00", "2022-03-01T00:00:00+00:00")
+    first, last = (bars.time.searchsorted(each) for each in (start, end))
+    assert found["buy_and_hold_return"] == pytest.approx(close[last - 1] / opened[first] - 1, rel=1e-6)
+    assert found["beats_buy_and_hold"] is (found["total_return"] > found["buy_and_hold_return"])
+    assert found["final_equity"] == pytest.approx(found["initial_equity"] * (1 + found["total_return"]), rel=1e-8)
+    assert (found["timeframe"], found["parameters"]) == ("1d", dict(strategy.parameters))
 
 
 def test_a_backtest_of_an_implementation_names_the_bars_on_which_its_parameters_were_chosen(
@@ -296,6 +337,13 @@ def test_performance_depends_on_the_period_and_adds_up_by_month(clients: dict[st
     months = [each["month"] for each in year["performance_by_month"]]
     assert months == sorted(months)
     assert (months[0], months[-1]) == ("2024-04", "2025-03")
+    for found in (year, quarter):
+        returns = {each["month"]: each["total_return"] for each in found["performance_by_month"]}
+        assert found["total_return"] == pytest.approx(prod(1 + each for each in returns.values()) - 1, rel=1e-8)
+        for name, pick in (("best_month", max), ("worst_month", min)):
+            month = pick(returns, key=lambda each: returns[each])
+            assert found[name] == {"month": month, "total_return": returns[month]}
+        assert (found["start"][:7], found["end"][:7]) == (min(returns), max(returns))
 
 
 def test_the_walk_forward_sharpe_and_the_one_since_training_have_their_own_names(clients: dict[str, Client]) -> None:
@@ -317,6 +365,46 @@ def test_a_signal_explains_its_confidence(clients: dict[str, Client]) -> None:
     right, closed = (int(each) for each in found["note"].split(": ")[1].split(" trades")[0].split(" of "))
     assert found["confidence"] == pytest.approx((right + 1) / (closed + 2))
     assert found["triggered_at"] <= FOUND
+
+
+def test_a_ranking_has_the_signal_of_each_strategy_and_the_price_since(clients: dict[str, Client]) -> None:
+    client, close = clients["strategy"], closes()
+    ranking = data(client, "get_top_strategies", symbol=BTC)["items"]
+    newest = int((datetime.fromisoformat(FOUND).timestamp() - FIRST) // DAY) - 1
+    for item in ranking:
+        found = data(client, "get_strategy_signal", strategy_id=item["strategy_id"], symbol=BTC)
+        for name in ("strategy_id", "signal", "timeframe", "status"):
+            assert found[name] == item[name], name
+        assert item["since"] == found["triggered_at"]
+        # The bar that closed then opened a day before.
+        decided = int((datetime.fromisoformat(item["since"]).timestamp() - FIRST) // DAY) - 1
+        assert (found["price_at_signal"], found["price"]) == (close[decided], close[newest])
+        change = (close[newest] / close[decided] - 1) * 100
+        assert found["change_since_signal_pct"] == pytest.approx(change, rel=1e-8, abs=1e-8)
+
+
+def test_specs_say_how_they_trade(clients: dict[str, Client]) -> None:
+    items = data(clients["strategy-db"], "get_top_specs", limit=100, source="CANONICAL")["items"]
+    assert {each["name"]: each["description"] for each in items} == {
+        name: " ".join(spec.description.split()) for name, spec in canonical().items()
+    }
+
+
+@pytest.mark.usefixtures("three_strategies")
+@awaited
+async def test_a_call_that_is_too_early_says_how_far_the_search_is_and_a_later_one_answers(home: Path) -> None:
+    messages = []
+    async with bench_as_found(home, FOUND, SCENARIO="late", FEED="none", TIMEOUT="0.2") as desk:
+        deadline = time.monotonic() + 120
+        while (reply := await desk.reply("strategy", "get_top_strategies", {"symbol": BTC})).is_error:
+            assert reply.payload["error"]["code"] == "TIMEOUT", reply.payload
+            messages.append(reply.payload["error"]["message"])
+            assert time.monotonic() < deadline, messages
+    assert reply.payload["data"]["items"]
+    assert (
+        "get_top_strategies took longer than 0.2 s (OPENBELL_TIMEOUT); strategies on 1d bars (0 of 3 tried) are still being "
+        "searched: ask again; the search continues while this server runs"
+    ) in messages, messages
 
 
 # Who sees what, and when
@@ -520,6 +608,9 @@ async def test_signals_of_old_bars_do_not_count(home: Path) -> None:
         assert "2026-01-14" in refused["message"]
         signal = await desk.refused("strategy", "get_strategy_signal", strategy_id=ranked, symbol=BTC)
         assert signal["code"] == "NO_SIGNAL"
+        (item,) = (await desk.ask("strategy", "get_top_strategies", symbol=BTC, limit=1))["items"]
+        assert (item["signal"], item["signal_note"]) == (None, signal["message"])
+        assert "since" not in item
 
 
 @pytest.mark.usefixtures("three_strategies")

@@ -90,14 +90,32 @@ def deviation(values: Values) -> float:
     return found if found > NOISE * float(np.abs(values).max()) else 0.0
 
 
-def _drawdown(equity: Values) -> tuple[float, int]:
-    """Returns the largest drawdown, and the number of bars from its maximum until the equity is back at it."""
+class DeepestFall(NamedTuple):
+    """The largest fall of an equity, as indexes of its values."""
+
+    share: float
+    highest: int
+    """The last value at the maximum before the fall."""
+    lowest: int
+    back: int | None
+    """The first value after `lowest` that is at the maximum again. None if there is none."""
+
+
+def deepest_fall(equity: Values) -> DeepestFall | None:
+    """Returns the largest fall from an earlier maximum, as a share of it; None if the equity never falls."""
     highest = np.maximum.accumulate(equity)
     falls = 1.0 - equity / highest
     deepest = int(falls.argmax())
     if falls[deepest] <= 0.0:
-        return 0.0, 0
+        return None
     peak = int((equity[: deepest + 1] == highest[deepest]).nonzero()[0][-1])
     back = (equity[deepest:] >= highest[deepest]).nonzero()[0]
-    end = deepest + int(back[0]) if len(back) else len(equity) - 1
-    return float(falls[deepest]), end - peak
+    return DeepestFall(float(falls[deepest]), peak, deepest, deepest + int(back[0]) if len(back) else None)
+
+
+def _drawdown(equity: Values) -> tuple[float, int]:
+    """Returns the largest drawdown, and the number of bars from its maximum until the equity is back at it."""
+    found = deepest_fall(equity)
+    if found is None:
+        return 0.0, 0
+    return found.share, (len(equity) - 1 if found.back is None else found.back) - found.highest

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from openbell.backtest.engine import simulate
+from openbell.backtest.outcome import value_returns
 from openbell.backtest.rules import END, Setup
 from openbell.backtest.standing import part_of
 from openbell.backtest.trades import Trades
@@ -39,7 +40,23 @@ class Period:
     average_return: float | None
     """Mean return of the closed trades, after costs. None without any."""
     sharpe: float | None
+    total_return: float
+    """Of all bars of the period; the returns of the months compound to it."""
+    start: int | None
+    """When the first bar of the period opens. None without bars."""
+    end: int | None
+    """When the last bar of the period opens."""
     months: tuple[Month, ...]
+
+    @property
+    def best(self) -> Month | None:
+        """The month with the highest return, the first of several. None without bars."""
+        return max(self.months, key=lambda each: each.total_return, default=None)
+
+    @property
+    def worst(self) -> Month | None:
+        """The month with the lowest return, the first of several. None without bars."""
+        return min(self.months, key=lambda each: each.total_return, default=None)
 
 
 def period_of(
@@ -53,13 +70,16 @@ def period_of(
     whole = part_of(run, bars, first, len(bars))
     trades = run.trades
     counted = (trades.entry_index >= first) & (trades.reason != END)
-    returns = trades.profit[counted] / (trades.quantity[counted] * trades.entry_price[counted])
+    returns = value_returns(trades)[counted]
     return Period(
         whole.metrics.trades,
         whole.closed,
         whole.right,
         float(returns.mean()) if len(returns) else None,
         whole.metrics.sharpe,
+        _return(run.equity, first, len(bars) - 1) if first < len(bars) else 0.0,
+        int(bars.time[first]) if first < len(bars) else None,
+        int(bars.time[-1]) if first < len(bars) else None,
         tuple(_months(run.equity, bars, trades, first)),
     )
 
@@ -71,7 +91,6 @@ def _months(equity: Values, bars: Bars, trades: Trades, first: int) -> list[Mont
         inside = np.flatnonzero(months == month)
         inside = inside[inside >= first]
         start, end = int(inside[0]), int(inside[-1])
-        before = float(equity[start - 1]) if start else float(equity[start])
         entered = (trades.entry_index >= start) & (trades.entry_index <= end)
         closed = entered & (trades.reason != END)
         right = closed & (trades.profit > 0.0)
@@ -81,7 +100,13 @@ def _months(equity: Values, bars: Bars, trades: Trades, first: int) -> list[Mont
                 int(entered.sum()),
                 int(right.sum()),
                 int(closed.sum()),
-                float(equity[end]) / before - 1.0 if before > 0.0 else 0.0,
+                _return(equity, start, end),
             )
         )
     return found
+
+
+def _return(equity: Values, start: int, end: int) -> float:
+    """Returns the return of the bars from `start` to `end`, from the close before them; 0 if the equity was used up."""
+    before = float(equity[start - 1]) if start else float(equity[start])
+    return float(equity[end]) / before - 1.0 if before > 0.0 else 0.0

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from openbell.charts.comparisons import close_against, crossing_fields, price_lines, price_range
 from openbell.indicators.channels import Channels, Level, Segment, Signal
 from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Bars, Values, total
@@ -23,13 +24,17 @@ Times = Callable[[int, str], dict[str, Any]]
 """Returns the field with the time of a bar, beside the index; the second argument is the number of the index: `1` of x1."""
 
 
-def summary(symbol: str, interval: str, bars: Bars, indicators: list[Computed]) -> dict[str, Any]:
-    """Returns statistics of the bars, and the last values, signals and levels of each indicator."""
+def summary(symbol: str, interval: str, bars: Bars, indicators: list[Computed], whole: Bars) -> dict[str, Any]:
+    """Returns statistics of the bars, and the last values, signals, levels and crossings of each indicator.
+
+    `whole` are all bars that the indicators were computed on: an older cross is found there.
+    """
     return {
         "symbol": symbol,
         "interval": interval,
         "price": _price(bars),
         "indicators": {each.request.key: last_values(each, bars) for each in indicators},
+        **crossing_fields(whole, len(bars), indicators),
     }
 
 
@@ -47,7 +52,7 @@ def _price(bars: Bars) -> dict[str, Any]:
             "close": closed,
             "volume": volume(float(bars.volume[last])),
         },
-        "range": {"high": float(bars.high.max()), "low": float(bars.low.min())},
+        "range": price_range(bars),
         "total_volume": volume(total(bars.volume)),
         "change_pct": change_in_percent(opened, closed),
     }
@@ -67,10 +72,17 @@ def last_values(computed: Computed, bars: Bars) -> dict[str, Any]:
     """Returns one indicator of a summary of these bars, without the channels that it does not have."""
     channels = computed.channels
     shape = _head(computed)
+    prices = price_lines(computed)
     for name, lines in (("lines", channels.lines), ("histogram", channels.histogram)):
         if lines:
             shape[name] = [
-                {"index": index, "label": line.label, "last_value": _last(line.values)}
+                {
+                    "index": index,
+                    "label": line.label,
+                    "last_value": _last(line.values),
+                    "previous_value": _last(line.values[:-1]),
+                    **(close_against(line.values, bars) if name == "lines" and line.label in prices else {}),
+                }
                 for index, line in enumerate(lines)
             ]
     return shape | _marks(channels, lambda index, number: {f"time{number}": _date(bars, index)})

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -61,6 +61,13 @@ class Computed:
     channels: Channels
     note: str | None = None
     """Why values are missing, or say nothing, although there are enough bars."""
+    earlier: Channels | None = field(default=None, compare=False, repr=False)
+    """The channels on all bars that it was computed on, if those are more than the bars shown."""
+
+    @property
+    def whole(self) -> Channels:
+        """The channels on all bars that it was computed on."""
+        return self.earlier or self.channels
 
 
 def parse_requests(entries: Sequence[str | dict[str, object]]) -> list[IndicatorRequest]:
@@ -114,7 +121,8 @@ def evaluate(
         note = (
             NO_VOLUME if "volume" in each.indicator.inputs and _untraded((finer or {}).get(each.key, shown)) else None
         )
-        found.append(Computed(each, channels if profile else channels.since(first), note))
+        shown_part = channels if profile else channels.since(first)
+        found.append(Computed(each, shown_part, note, None if profile else channels))
     return found
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from openbell.indicators.channels import BarSignal, Channels, Direction
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.names import plain
 from openbell.indicators.regular_hours import regular_part
 from openbell.market.bars import Bars
@@ -135,6 +136,11 @@ class Indicator:
     """(timeframe, **parameters): the seconds before a bar whose bars determine its value, if it looks at sessions."""
     finer: Callable[..., Finer | None] | None = None
     """(timeframe, **parameters): the finer bars that it needs instead of the bars themselves; None if these will do."""
+    settles: int = 24
+    """Multiples of `warmup` after which the start of the series changes no value by more than 1e-10; 1 if a value depends on
+    the latest `warmup` bars alone."""
+    crosses: tuple[LinePair, ...] = ()
+    """Pairs of its lines whose crosses traders read."""
     signals: Mapping[str, Direction] = field(default_factory=dict)
     """The labels of the signals that it can emit, and the move that each indicates."""
     profile: bool = False

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -33,7 +33,6 @@ from openbell.protocol.tool import Arguments, Effect, Reads, Tool
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 _LONGEST_MESSAGE = 2_000
 _REFRESH = {"force_refresh"}
 """The argument that is not part of a cache key."""
@@ -147,7 +146,7 @@ class Runner:
 
     async def _answer(self, tool: Tool, checked: Arguments, call: Call) -> Answer:
         async def work() -> Result[Any]:
-            result = await self._in_time(tool.handler(call, checked), tool)
+            result = await self._in_time(tool, call, checked)
             value = result.value
             if isinstance(value, Media):
                 require_finite(value.payload, tool.name)
@@ -170,21 +169,21 @@ class Runner:
         key = (tool.name, owner, fixed_time, given)
         return await self._cache.get(key, ttl, work, refresh=refresh)
 
-    async def _in_time(self, work: Awaitable[T], tool: Tool) -> T:
-        """Returns the result of `work`. Raises `CallTimeout` if it takes longer than the setting `timeout`."""
+    async def _in_time(self, tool: Tool, call: Call, checked: Arguments) -> Result[Any]:
+        """Returns the result of a tool. Raises `CallTimeout` if it takes longer than the setting `timeout`."""
         settings = self.desk.settings
         limit = settings.timeout
         try:
             # Answers of a scenario must not depend on speed: it waits for all bars.
             with call_within(0.0 if settings.acts_in else limit):
                 async with asyncio.timeout(limit or None):
-                    return await work
+                    return await tool.handler(call, checked)
         except TimeoutError:
             writes = tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}
             hint = (
                 "it may still take effect: check before you retry"
                 if writes
-                else "bars fetched so far are stored: retry"
+                else (tool.late and tool.late(call, checked)) or "bars fetched so far are stored: retry"
             )
             raise CallTimeout(
                 f"{tool.name} took longer than {limit:g} s (OPENBELL_TIMEOUT); {hint}", timeout_s=limit

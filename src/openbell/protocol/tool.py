@@ -115,6 +115,8 @@ class Tool:
     """The tools whose cached results a call of this one invalidates."""
     errors: tuple[type[OpenbellError], ...] = ()
     """The errors that it raises besides those for invalid arguments."""
+    late: Callable[[Call, Any], str | None] | None = None
+    """(call, arguments): what a call that has exceeded its timeout still waits for; None if nothing is known of it."""
     method: bool = False
     """True if the contract also offers it as a JSON-RPC method."""
 

@@ -137,12 +137,14 @@ class OpinionService:
 
     def pending(self, principal: str, instrument: Instrument) -> str | None:
         """Returns a note about the searches of a symbol that are not finished; None if there are none."""
-        running = [
-            name_of(timeframe, SHORT)
-            for timeframe in SEARCHED
-            if self._searching.is_running(principal, Series(instrument, timeframe))
-        ]
-        return f"strategies on {' and '.join(running)} bars are still being searched: ask again" if running else None
+        running = []
+        for timeframe in SEARCHED:
+            series = Series(instrument, timeframe)
+            if self._searching.is_running(principal, series):
+                progress = self._searching.progress(principal, series)
+                tried = f" ({progress.done} of {progress.total} tried)" if progress else ""
+                running.append(f"{name_of(timeframe, SHORT)} bars{tried}")
+        return f"strategies on {' and '.join(running)} are still being searched: ask again" if running else None
 
     async def judge_again(self, principal: str, outdated: Iterable[Implementation]) -> bool:
         """Search the series of implementations again. Returns False if nothing has changed for the caller.
@@ -218,6 +220,25 @@ class OpinionService:
                     strategy_id=text[:80],
                 ) from None
             raise UnknownStrategy(unknown.message.replace("no spec", "no strategy", 1), strategy_id=text[:80]) from None
+
+    async def since_signal(self, strategy: Ranked) -> tuple[float, float] | None:
+        """Returns the close at which the signal of a strategy was decided, and the newest close; None without a signal."""
+        made, at = strategy.implementation, strategy.figures.triggered_at
+        if at is None:
+            return None
+        series = series_named(made.symbol, made.timeframe)
+        bars = await self._bars.span(series, at - series.timeframe.seconds, None)
+        decided = int(bars.time.searchsorted(at)) - 1  # the last bar that opened before it closed
+        return (float(bars.close[decided]), float(bars.close[-1])) if decided >= 0 else None
+
+    def why_no_signal(self, strategy: Ranked) -> str | None:
+        """Returns why a strategy advises nothing now; None if it has a signal."""
+        figures, made = strategy.figures, strategy.implementation
+        if figures.action is None or figures.triggered_at is None:
+            return f"{strategy.known.spec.name} has not decided anything on {made.symbol} {made.timeframe} bars yet"
+        if not self.is_current(strategy):
+            return f"{made.symbol} has no current {made.timeframe} bars: the last one closed at {iso(figures.until)}"
+        return None
 
     def is_current(self, strategy: Ranked) -> bool:
         """Returns False if the signal of a strategy is old, because its series has no new bars."""

@@ -15,10 +15,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from openbell.backtest.rules import Setup
-from openbell.backtest.search import FEWEST_BARS, search
+from openbell.backtest.search import FEWEST_BARS, Tried, search
 from openbell.desk.bars import BarService
 from openbell.desk.strategies.consensus_records import withdraw_votes
 from openbell.desk.strategies.judging import Known, Place, Searched, known_at
@@ -37,6 +37,15 @@ from openbell.strategies.implementations import Implementation, Status
 
 _MORE_HISTORY = 0.2
 """A series is searched again when so many more earlier bars are stored, as a share of those that were used."""
+_AT_ONCE = 20
+"""Specs that are tried in one call of a worker: the progress of a search is known after each."""
+
+
+class Progress(NamedTuple):
+    """How many specs of a search were tried."""
+
+    done: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,7 @@ class SearchService:
         self._setup = setup
         self.writes = writes
         self._running: dict[tuple[Series, str], asyncio.Task[int]] = {}
+        self._progress: dict[tuple[Series, str], Progress] = {}
         self._memory = SearchMemory()
 
     async def implementations(
@@ -118,8 +128,14 @@ class SearchService:
         """Returns True while a series is searched for a principal."""
         return (series, principal) in self._running or (series, EVERYONE) in self._running
 
+    def progress(self, principal: str, series: Series) -> Progress | None:
+        """Returns how far the searches of a series for a principal are; None until the first one has its bars."""
+        found = [self._progress[series, each] for each in {EVERYONE, principal} if (series, each) in self._progress]
+        return Progress(sum(each.done for each in found), sum(each.total for each in found)) if found else None
+
     def _ended(self, key: tuple[Series, str], task: asyncio.Task[int]) -> None:
         self._running.pop(key, None)
+        self._progress.pop(key, None)
         if not task.cancelled():
             task.exception()  # retrieved, so that asyncio does not log it if all callers have given up
 
@@ -136,7 +152,10 @@ class SearchService:
         if not wanted.specs or len(wanted.stretch.bars) < FEWEST_BARS:
             return 0
         chosen = [each.spec for each in wanted.specs]
-        results = await workers.run(search, chosen, wanted.stretch.bars, self._setup)
+        results: list[Tried | None] = []
+        for at in range(0, len(chosen), _AT_ONCE):
+            self._progress[series, principal] = Progress(at, len(chosen))
+            results += await workers.run(search, chosen[at : at + _AT_ONCE], wanted.stretch.bars, self._setup)
         searched = Searched(
             wanted.place,
             wanted.stretch,

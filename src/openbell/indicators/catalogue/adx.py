@@ -10,6 +10,7 @@ from openbell.indicators.averages import wilder
 from openbell.indicators.catalogue.atr import true_range
 from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.exact_averages import wilder as running_wilder
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.ties import above
 from openbell.market.bars import Bars, Values
@@ -76,4 +77,5 @@ INDICATOR = Indicator(
     aliases=("dmi", "average_directional_index", "directional_movement", "directional_movement_index"),
     inputs=("high", "low", "close"),
     differs="While the price does not move it is 0, where TradingView has no value.",
+    crosses=(LinePair("+DI", "-DI"),),
 )

@@ -41,4 +41,5 @@ INDICATOR = Indicator(
         Parameter("sigma", 6.0, 0.1, 100.0),
     ),
     aliases=("arnaud_legoux_moving_average",),
+    settles=1,
 )

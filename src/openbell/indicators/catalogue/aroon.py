@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from openbell.indicators.channels import Channels, Line
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -71,4 +72,6 @@ INDICATOR = Indicator(
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 14, 2, 500),),
     inputs=("high", "low"),
+    settles=1,
+    crosses=(LinePair("Up", "Down"),),
 )

@@ -10,6 +10,7 @@ import numpy as np
 from openbell.indicators.catalogue.rsi import RunningRsi, rsi
 from openbell.indicators.channels import BarSignal, Channels, Direction, Line, Signal, bounds
 from openbell.indicators.cipher import CipherLines, cross_signals, divergence_signals, find_divergences, gold_signals
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.oscillators import RunningStochasticRsi, stochastic_rsi
 from openbell.indicators.rules import LazySignals, sort_by_bar
 from openbell.indicators.running_cipher import RunningCipher
@@ -145,4 +146,5 @@ INDICATOR = Indicator(
         "While the price does not move the waves are 0, and while the RSI does not move the stochastic is 50, where the "
         "published script has no value. A divergence is stamped at the bar that confirms it."
     ),
+    crosses=(LinePair("WT1", "WT2"),),
 )

@@ -31,4 +31,5 @@ INDICATOR = Indicator(
     warmup=lambda length: length,
     parameters=(Parameter("length", 9, 1, 1000),),
     aliases=("exponential_moving_average", "moving_average_exponential"),
+    settles=12,
 )

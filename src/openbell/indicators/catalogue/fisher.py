@@ -12,6 +12,7 @@ import numpy as np
 
 from openbell.indicators.channels import Channels, Line, bounds
 from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.ta_lib import talib
 from openbell.indicators.ties import above
@@ -84,4 +85,5 @@ INDICATOR = Indicator(
     aliases=("fisher_transform",),
     inputs=("high", "low"),
     differs="While the price does not move its place counts as half way, where TradingView has no value.",
+    crosses=(LinePair("Fisher", "Trigger"),),
 )

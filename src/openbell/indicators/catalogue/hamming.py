@@ -36,4 +36,5 @@ INDICATOR = Indicator(
     warmup=lambda length: length,
     parameters=(Parameter("length", 10, 1, 1000),),
     aliases=("hamming_ma", "moving_average_hamming"),
+    settles=1,
 )

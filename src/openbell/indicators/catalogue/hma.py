@@ -43,4 +43,5 @@ INDICATOR = Indicator(
     warmup=lambda length: length + isqrt(length) - 1,
     parameters=(Parameter("length", 9, 1, 1000),),
     aliases=("hull_moving_average", "hull_ma"),
+    settles=1,
 )

@@ -14,6 +14,7 @@ import numpy as np
 from openbell.indicators.channels import Channels, Fill, Line
 from openbell.indicators.displacement import Delay, beyond_the_last, shifted_later
 from openbell.indicators.highs_and_lows import RunningExtremes, middle
+from openbell.indicators.line_pairs import LinePair, Unit
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -96,4 +97,6 @@ INDICATOR = Indicator(
     aliases=("ichi", "ichimoku_cloud"),
     inputs=("high", "low", "close"),
     displaced=("Lagging",),
+    settles=1,
+    crosses=(LinePair("Conversion", "Base", Unit.PRICE),),
 )

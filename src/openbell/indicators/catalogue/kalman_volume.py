@@ -16,6 +16,7 @@ import numpy as np
 from openbell.indicators.catalogue.hma import hull_weights
 from openbell.indicators.channels import ZERO, BarSignal, Channels, Direction, Level, Line
 from openbell.indicators.latest import Latest
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, crosses_above
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.ties import OSCILLATOR, above, below
@@ -167,4 +168,5 @@ INDICATOR = Indicator(
         "It is 0 while the oscillator does not vary, where its published script has no value, and begins when all "
         "its windows are full."
     ),
+    crosses=(LinePair("KVF", "Signal"),),
 )

@@ -9,6 +9,7 @@ import numpy as np
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.exact_averages import ema as running_ema
+from openbell.indicators.line_pairs import LinePair, Unit
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.ties import at_least
 from openbell.market.bars import Bars, Values
@@ -52,4 +53,5 @@ INDICATOR = Indicator(
     parameters=(Parameter("fast", 34, 1, 500), Parameter("slow", 55, 1, 500), Parameter("signal", 13, 1, 500)),
     aliases=("kvo", "klinger_oscillator"),
     inputs=("high", "low", "close", "volume"),
+    crosses=(LinePair("KVO", "Signal", Unit.VOLUME),),
 )

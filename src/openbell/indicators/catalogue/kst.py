@@ -8,6 +8,7 @@ from math import nan
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningMean, window_mean
 from openbell.market.bars import Bars, Values
@@ -74,4 +75,6 @@ INDICATOR = Indicator(
         Parameter("signal", 9, 1, 300, aliases=("signal_length",)),
     ),
     aliases=("know_sure_thing",),
+    settles=1,
+    crosses=(LinePair("KST", "Signal"),),
 )

@@ -35,4 +35,5 @@ INDICATOR = Indicator(
     warmup=lambda length: length,
     parameters=(Parameter("length", 25, 2, 1000),),
     aliases=("lsma", "least_squares_moving_average", "linear_regression", "linear_regression_curve"),
+    settles=1,
 )

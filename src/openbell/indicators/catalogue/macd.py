@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
+from openbell.indicators.line_pairs import LinePair, Unit
 from openbell.indicators.running import RunningAverage
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
@@ -53,4 +54,5 @@ INDICATOR = Indicator(
     warmup=lambda fast, slow, signal: max(fast, slow) + signal - 1,
     parameters=PARAMETERS,
     aliases=("moving_average_convergence_divergence",),
+    crosses=(LinePair("MACD", "Signal", Unit.PRICE),),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.exact_averages import ema as running_ema
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -61,4 +62,5 @@ INDICATOR = Indicator(
         Parameter("signal", 9, 1, 500, aliases=("signal_length", "signal_smoothing")),
     ),
     aliases=("price_oscillator", "percentage_price_oscillator"),
+    crosses=(LinePair("PPO", "Signal"),),
 )

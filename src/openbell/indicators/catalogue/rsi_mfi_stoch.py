@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from openbell.indicators.catalogue.rsi import RunningRsi, rsi
 from openbell.indicators.channels import BarSignal, Channels, Direction, Line, bounds
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.oscillators import RunningMoneyFlowIndex, RunningStochastic, money_flow_index, stochastic
 from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, becomes, crosses_above
 from openbell.indicators.spec import Bar, Indicator, Parameter
@@ -103,4 +104,5 @@ INDICATOR = Indicator(
         "sell": Direction.DOWN,
     },
     differs="While the price does not move each line is 50, where TradingView has 100 or no value.",
+    crosses=(LinePair("StochK", "StochD"),),
 )

@@ -8,6 +8,7 @@ from math import isnan, nan
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.rules import Value
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningSum, window_sum
@@ -76,4 +77,6 @@ INDICATOR = Indicator(
         "It is 0 while bars have no range, where TradingView has no value. "
         "TradingView's RVI is another indicator, the Relative Volatility Index; its name of this one is RVGI."
     ),
+    settles=1,
+    crosses=(LinePair("RVI", "Signal"),),
 )

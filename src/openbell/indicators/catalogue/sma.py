@@ -31,4 +31,5 @@ INDICATOR = Indicator(
     warmup=lambda length: length,
     parameters=(Parameter("length", 10, 1, 1000, tradingview=9),),
     aliases=("ma", "simple_moving_average", "moving_average", "moving_average_simple"),
+    settles=1,
 )

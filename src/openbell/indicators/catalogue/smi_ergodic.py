@@ -6,6 +6,7 @@ from openbell.indicators.averages import ema
 from openbell.indicators.catalogue.tsi import RunningStrength, true_strength
 from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.exact_averages import ema as running_ema
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -55,4 +56,5 @@ INDICATOR = Indicator(
     parameters=PARAMETERS,
     aliases=("smii", "smi_ergodic_indicator"),
     differs="While the price does not move it is 0, where TradingView has no value.",
+    crosses=(LinePair("SMI", "Signal"),),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Line, bounds
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.oscillators import RunningStochastic, stochastic
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars
@@ -37,4 +38,6 @@ INDICATOR = Indicator(
     aliases=("stochastic", "stochastic_oscillator"),
     inputs=("high", "low", "close"),
     differs="While the price does not move it is 50, where TradingView has no value.",
+    settles=1,
+    crosses=(LinePair("K", "D"),),
 )

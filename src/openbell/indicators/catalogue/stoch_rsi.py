@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Line, bounds
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.oscillators import RunningStochasticRsi, stochastic_rsi, stochastic_rsi_start
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars
@@ -37,4 +38,5 @@ INDICATOR = Indicator(
     ),
     aliases=("stochastic_rsi",),
     differs="While the RSI does not move it is 50, where TradingView has no value.",
+    crosses=(LinePair("K", "D"),),
 )

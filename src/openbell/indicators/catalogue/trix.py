@@ -13,6 +13,7 @@ import numpy as np
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.exact_averages import ema as running_ema
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.ta_lib import talib
 from openbell.market.bars import Bars, Values
@@ -60,4 +61,5 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length, signal: 3 * length + signal - 2,
     parameters=(Parameter("length", 18, 1, 300), Parameter("signal", 9, 1, 300)),
+    crosses=(LinePair("TRIX", "Signal"),),
 )

@@ -9,6 +9,7 @@ import numpy as np
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.exact_averages import ema as running_ema
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -67,4 +68,5 @@ INDICATOR = Indicator(
     ),
     aliases=("true_strength", "true_strength_index"),
     differs="While the price does not move it is 0, where TradingView has no value.",
+    crosses=(LinePair("TSI", "Signal"),),
 )

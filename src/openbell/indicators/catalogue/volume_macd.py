@@ -6,6 +6,7 @@ from openbell.indicators.averages import ema
 from openbell.indicators.catalogue.macd import PARAMETERS
 from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.exact_averages import ema as running_ema
+from openbell.indicators.line_pairs import LinePair, Unit
 from openbell.indicators.spec import Bar, Indicator
 from openbell.indicators.windows import RunningWeightedMean, window_weighted_mean
 from openbell.market.bars import Bars
@@ -43,4 +44,5 @@ INDICATOR = Indicator(
     aliases=("vwmacd",),
     inputs=("close", "volume"),
     differs="While a whole window has no volume its simple average counts, where TradingView's VWMA has no value.",
+    crosses=(LinePair("MACD", "Signal", Unit.VOLUME),),
 )

@@ -8,6 +8,7 @@ import numpy as np
 
 from openbell.indicators.catalogue.atr import true_range
 from openbell.indicators.channels import Channels, Level, Line
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values
@@ -59,4 +60,6 @@ INDICATOR = Indicator(
     aliases=("vortex_indicator",),
     inputs=("high", "low", "close"),
     differs="While the price does not move it is 1, where TradingView has no value.",
+    settles=1,
+    crosses=(LinePair("VI+", "VI-"),),
 )

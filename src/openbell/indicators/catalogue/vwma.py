@@ -52,4 +52,5 @@ INDICATOR = Indicator(
     parameters=(Parameter("length", 20, 1, 1000),),
     aliases=("volume_weighted_moving_average",),
     inputs=("close", "volume"),
+    settles=1,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from openbell.indicators.channels import BarSignal, Channels, Direction, Line, bounds
+from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, crosses_above
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.ties import OSCILLATOR, above, at_least, at_most, below
@@ -71,4 +72,5 @@ INDICATOR = Indicator(
         "cross_down": Direction.DOWN,
     },
     differs="While the price does not move it is 0, where TradingView has no value.",
+    crosses=(LinePair("WT1", "WT2"),),
 )

@@ -30,4 +30,5 @@ INDICATOR = Indicator(
     warmup=lambda length: length,
     parameters=(Parameter("length", 9, 1, 1000),),
     aliases=("weighted_moving_average", "moving_average_weighted"),
+    settles=1,
 )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
-from typing import Annotated, NotRequired
+from typing import Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict
 
 from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
 from openbell.backtest.rules import END, Setup
@@ -22,46 +21,19 @@ from openbell.market.nearest import did_you_mean
 from openbell.market.plan import missing
 from openbell.market.series import Series
 from openbell.protocol.call import Call, Result, on_bars
-from openbell.protocol.numbers import Computed
 from openbell.protocol.tool import Absent, Arguments, Reads, Tool, without_default
 from openbell.protocol.truth import data_source
+from openbell.servers.backtest.shapes import (
+    BacktestAnswer,
+    MonthItem,
+    PerformanceAnswer,
+    outcome_fields,
+    period_fields,
+)
 from openbell.strategies.compiled import compiled
 from openbell.strategies.errors import InvalidDateRange, InvalidPeriod, NoPerformance, UnknownStrategy
 
 StrategyId = Annotated[str, Field(description="of get_top_strategies, or a spec's name")]
-
-
-class BacktestAnswer(TypedDict):
-    """The figures of a run; those that are undefined without trades are left out."""
-
-    total_return: Computed
-    sharpe_ratio: NotRequired[Computed]
-    max_drawdown: Computed
-    win_rate: NotRequired[Computed]
-    trades: int
-    note: str
-    data_source: str
-
-
-class MonthItem(TypedDict):
-    """One month of a strategy."""
-
-    month: str
-    total_signals: int
-    accuracy: NotRequired[Computed]
-    total_return: Computed
-
-
-class PerformanceAnswer(TypedDict):
-    """What a strategy has earned in a period."""
-
-    total_signals: int
-    accuracy: Computed
-    avg_return: Computed
-    sharpe: NotRequired[Computed]
-    performance_by_month: list[MonthItem]
-    note: str
-    data_source: str
 
 
 def _day_schema(schema: dict[str, object]) -> None:
@@ -109,13 +81,12 @@ async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswe
         "total_return": metrics.total_return or 0.0,
         "max_drawdown": metrics.max_drawdown or 0.0,
         "trades": metrics.trades,
+        **outcome_fields(found),
+        "timeframe": chosen.timeframe_name,
+        "parameters": dict(strategy.parameters),
         "note": _note(chosen, found, setup),
         "data_source": data_source(call.desk, instrument, facts.sources),
     }
-    if metrics.sharpe is not None:
-        answer["sharpe_ratio"] = metrics.sharpe
-    if metrics.win_rate is not None:
-        answer["win_rate"] = metrics.win_rate
     return Result(answer, on_bars(instrument, closed_at(bars), facts))
 
 
@@ -188,6 +159,7 @@ async def get_historical_performance(call: Call, given: PerformanceInput) -> Res
         "accuracy": found.right / found.closed,
         "avg_return": found.average_return or 0.0,
         "performance_by_month": months,
+        **period_fields(found),
         "note": (
             f"{made.id}, {made.status.value}, on {made.timeframe} bars of {made.symbol}; "
             f"{chosen_before(made.trained_until)}. Trades that were entered in the period are counted, accuracy and "
@@ -196,8 +168,6 @@ async def get_historical_performance(call: Call, given: PerformanceInput) -> Res
         ),
         "data_source": data_source(call.desk, instrument, facts.sources),
     }
-    if found.sharpe is not None:
-        answer["sharpe"] = found.sharpe
     return Result(answer, on_bars(instrument, stretch.until, facts))
 
 
@@ -207,8 +177,8 @@ TOOLS = (
     Tool(
         name="run_backtest",
         description=(
-            "Trade a strategy on past bars from start_date to end_date, both included. A spec's name runs with its default "
-            "parameters on daily bars, by default the newest 1,250."
+            "Trade a strategy on past bars from start_date to end_date, both included, beside buying and holding. A spec's "
+            "name runs with its default parameters on daily bars, by default the newest 1,250."
         ),
         arguments=BacktestInput,
         returns=BacktestAnswer,

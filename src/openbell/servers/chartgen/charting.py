@@ -128,7 +128,9 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
         more["trades"] = overlay.payload()
     if given.format == "series":
         return Result(series(symbol, interval, chart.bars, chart.indicators) | more, basis)
-    numbers = summary(symbol, interval, chart.bars, chart.indicators) | more if given.format != "png" else None
+    numbers = None
+    if given.format != "png":
+        numbers = summary(symbol, interval, chart.bars, chart.indicators, chart.whole) | more
     if given.format == "summary":
         return Result(cast("dict[str, Any]", numbers), basis)
     badge = "SIMULATED" if call.desk.data == "simulated" else ""
@@ -230,6 +232,7 @@ def _parameter(parameter: Any) -> shapes.ParameterShape:
 
 async def get_indicators(call: Call, given: IndicatorsInput) -> Result[shapes.IndicatorsResponse]:
     """Return the newest values of indicators."""
+    from openbell.charts.comparisons import crossing_fields
     from openbell.charts.payload import last_values
     from openbell.indicators.evaluation import parse_requests
 
@@ -250,9 +253,11 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> Result[shapes.In
         "source": "engine_cache" if call.desk.settings.trade and not asked_feed else "fetched",
         "bars": len(chart.bars),
         "time": iso(int(chart.bars.time[-1])),
+        "close": float(chart.bars.close[-1]),
         "indicators": {
             each.request.key: cast("shapes.ValuesShape", last_values(each, chart.bars)) for each in chart.indicators
         },
+        **cast("shapes.Compared", crossing_fields(chart.whole, len(chart.bars), chart.indicators)),
         **stated(call, instrument, basis.sources),
         **_hours(chart),
     }
@@ -285,7 +290,8 @@ TOOLS = (
     ),
     Tool(
         "get_indicators",
-        f"Last values, signals and levels of at most {MAX_INDICATORS} indicators, without a picture.",
+        f"Last values, signals and levels of at most {MAX_INDICATORS} indicators, without a picture, and when lines last "
+        "crossed: close and averages (golden cross), MACD and its signal.",
         IndicatorsInput,
         shapes.IndicatorsResponse,
         get_indicators,

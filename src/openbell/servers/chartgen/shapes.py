@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
@@ -103,6 +103,35 @@ class LastValue(TypedDict):
     index: int
     label: str
     last_value: Exact | None
+    previous_value: Annotated[Exact | None, Field(description="at the bar before")]
+    close_vs_line_pct: NotRequired[
+        Annotated[Exact, Field(description="the close above (+) or below (-) this line, in per cent of the line")]
+    ]
+
+
+class CrossShape(TypedDict):
+    """The last cross of two lines."""
+
+    direction: Annotated[Literal["up", "down"], Field(description="up: a went above b")]
+    time: Annotated[str, Field(description="open of the first bar on the new side")]
+    bars_ago: Annotated[int, Field(description="0: the newest bar")]
+
+
+class CrossingShape(TypedDict):
+    """Two lines, which is higher, and their last cross. A touch is no cross."""
+
+    a: Annotated[str, Field(description="close, or a line such as SMA(50)")]
+    b: str
+    a_is: Annotated[Literal["above", "below", "equal"], Field(description="at the newest bar")]
+    last_cross: CrossShape | None
+    since: NotRequired[Annotated[str, Field(description="without a cross: the first bar looked at")]]
+
+
+class Compared(TypedDict):
+    """The crossings of the lines."""
+
+    crossings: NotRequired[list[CrossingShape]]
+    crossings_note: NotRequired[Annotated[str, Field(description="averages that were not compared")]]
 
 
 class SignalShape(TypedDict):
@@ -159,7 +188,7 @@ class Hours(TypedDict):
     hours_note: NotRequired[Annotated[str, Field(description="what session regular left out or could not change")]]
 
 
-class IndicatorsResponse(Stated, Hours):
+class IndicatorsResponse(Stated, Hours, Compared):
     """The last values of several indicators, by the names in the request."""
 
     symbol: str
@@ -167,4 +196,5 @@ class IndicatorsResponse(Stated, Hours):
     source: str
     bars: int
     time: Annotated[str, Field(description="of the newest bar, which the last values belong to: its open")]
+    close: Annotated[Exact, Field(description="of the newest bar")]
     indicators: dict[str, ValuesShape]

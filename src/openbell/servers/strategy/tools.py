@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -13,7 +13,7 @@ from openbell.market.errors import CallTimeout, DataError, InvalidSymbol, StoreE
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
 from openbell.protocol.call import Basis, Call, Result, on_bars
-from openbell.protocol.numbers import Computed
+from openbell.protocol.numbers import Computed, Exact
 from openbell.protocol.pages import Pagination, pagination
 from openbell.protocol.stated import Stated, stated
 from openbell.protocol.tool import Arguments, Reads, Tool
@@ -35,6 +35,9 @@ class Strategy(TypedDict):
     sharpe: Computed
     accuracy: Computed
     signals_count: int
+    signal: Annotated[str | None, Field(description="what it advises now, as get_strategy_signal; null: signal_note")]
+    since: NotRequired[Annotated[str, Field(description="close of the bar of its last entry or exit")]]
+    signal_note: NotRequired[Annotated[str, Field(description="why it has no signal")]]
 
 
 class StrategyPage(Stated):
@@ -44,13 +47,26 @@ class StrategyPage(Stated):
     pagination: Pagination
 
 
-class SignalAnswer(Stated):
+class SinceSignal(TypedDict):
+    """How the price has moved since a signal."""
+
+    price_at_signal: NotRequired[Annotated[Exact, Field(description="close of that bar")]]
+    price: NotRequired[Annotated[Exact, Field(description="newest close")]]
+    change_since_signal_pct: NotRequired[
+        Annotated[Computed, Field(description="price against price_at_signal, in per cent: 5 is 5 %")]
+    ]
+
+
+class SignalAnswer(Stated, SinceSignal):
     """What a strategy advises."""
 
     signal: str
     confidence: Computed
-    triggered_at: str
+    triggered_at: Annotated[str, Field(description="close of the bar of its last entry or exit")]
     parameters: dict[str, Computed]
+    strategy_id: str
+    timeframe: str
+    status: Annotated[str, Field(description="VALIDATED and DEPLOYED passed validation, CANDIDATE did not")]
     note: str
 
 
@@ -100,7 +116,7 @@ async def get_top_strategies(call: Call, given: TopInput) -> Result[StrategyPage
     basis, source = await _basis(call, given.symbol, ranked)
     return Result(
         {
-            "items": [_item(each, given.metric) for each in page],
+            "items": [_item(call, each, given.metric) for each in page],
             "pagination": pagination(given.offset, given.limit, len(ranked)),
             **source,
         },
@@ -108,9 +124,10 @@ async def get_top_strategies(call: Call, given: TopInput) -> Result[StrategyPage
     )
 
 
-def _item(each: Ranked, metric: str) -> Strategy:
-    made, part = each.implementation, each.figures.untrained
-    return {
+def _item(call: Call, each: Ranked, metric: str) -> Strategy:
+    made, figures = each.implementation, each.figures
+    part, why_not = figures.untrained, call.desk.strategies.opinions.why_no_signal(each)
+    item: Strategy = {
         "strategy_id": made.id,
         "name": each.known.spec.name,
         "timeframe": made.timeframe,
@@ -119,42 +136,51 @@ def _item(each: Ranked, metric: str) -> Strategy:
         "sharpe": part.sharpe or 0.0,
         "accuracy": part.accuracy or 0.0,
         "signals_count": part.trades,
+        "signal": None if why_not or figures.action is None else figures.action.value,
     }
+    if why_not:
+        item["signal_note"] = why_not
+    elif figures.triggered_at is not None:
+        item["since"] = iso(figures.triggered_at)
+    return item
 
 
 async def get_strategy_signal(call: Call, given: SignalInput) -> Result[SignalAnswer]:
     """Return what a strategy advises at the last closed bar."""
     found = await call.desk.strategies.opinions.strategy(call.principal, given.strategy_id, given.symbol)
     figures, made = found.figures, found.implementation
-    if figures.action is None or figures.triggered_at is None:
-        raise NoSignal(
-            f"{found.known.spec.name} has not decided anything on {made.symbol} {made.timeframe} bars yet",
-            strategy_id=made.id,
-        )
     opinions = call.desk.strategies.opinions
-    if not opinions.is_current(found):
-        raise NoSignal(
-            f"{made.symbol} has no current {made.timeframe} bars: the last one closed at {iso(figures.until)}",
-            strategy_id=made.id,
-        )
+    why_not = opinions.why_no_signal(found)
+    if why_not or figures.action is None or figures.triggered_at is None:
+        raise NoSignal(why_not or "", strategy_id=made.id)
     part = figures.untrained
     since = iso(made.trained_until)
     basis, source = await _basis(call, given.symbol, [found])
-    return Result(
-        {
-            "signal": figures.action.value,
-            "confidence": figures.confidence,
-            "triggered_at": iso(figures.triggered_at),
-            "parameters": dict(made.parameters),
-            "note": (
-                f"{made.id}, {made.status.value}, on {made.timeframe} bars. Confidence is (right + 1) / (closed + 2): "
-                f"{part.right} of {part.closed} trades closed since training, which ended at {since}, made a profit"
-                + (_OUTDATED if found.outdated else "")
-            ),
-            **source,
-        },
-        basis,
-    )
+    answer: SignalAnswer = {
+        "signal": figures.action.value,
+        "confidence": figures.confidence,
+        "triggered_at": iso(figures.triggered_at),
+        "parameters": dict(made.parameters),
+        "strategy_id": made.id,
+        "timeframe": made.timeframe,
+        "status": made.status.value,
+        "note": (
+            f"{made.id}, {made.status.value}, on {made.timeframe} bars. Confidence is (right + 1) / (closed + 2): "
+            f"{part.right} of {part.closed} trades closed since training, which ended at {since}, made a profit"
+            + (_OUTDATED if found.outdated else "")
+        ),
+        **await _since_signal(call, found),
+        **source,
+    }
+    return Result(answer, basis)
+
+
+async def _since_signal(call: Call, strategy: Ranked) -> SinceSignal:
+    prices = await call.desk.strategies.opinions.since_signal(strategy)
+    if prices is None:
+        return {}
+    then, now = prices
+    return {"price_at_signal": then, "price": now, "change_since_signal_pct": (now / then - 1.0) * 100.0}
 
 
 async def get_strategy_consensus(call: Call, given: ConsensusInput) -> Result[ConsensusAnswer]:
@@ -184,6 +210,12 @@ async def _basis(call: Call, symbol: str, strategies: list[Ranked]) -> tuple[Bas
     return on_bars(instrument, until, facts, note), stated(call, instrument, facts.sources)
 
 
+def _searched(call: Call, given: TopInput | SignalInput | ConsensusInput) -> str | None:
+    """Returns how far the search of a symbol is; None if none is running."""
+    pending = call.desk.strategies.opinions.pending(call.principal, parse(given.symbol))
+    return pending and f"{pending}; the search continues while this server runs"
+
+
 _ANY = (InvalidSymbol, UnknownSymbol, StoreError, CallTimeout, DataError)
 
 TOOLS = (
@@ -191,11 +223,13 @@ TOOLS = (
         name="get_top_strategies",
         description=(
             "Strategies of a symbol, the best by metric first (score is that metric). Figures are of bars after those that "
-            "chose its parameters, after costs; status CANDIDATE means that it failed validation."
+            "chose its parameters, after costs; status CANDIDATE means that it failed validation. signal is what it advises "
+            "now."
         ),
         arguments=TopInput,
         returns=StrategyPage,
         handler=get_top_strategies,
+        late=_searched,
         toolset="strategies",
         reads=Reads.RECORDS,
         cache="cache_strategies",
@@ -210,6 +244,7 @@ TOOLS = (
         arguments=SignalInput,
         returns=SignalAnswer,
         handler=get_strategy_signal,
+        late=_searched,
         toolset="strategies",
         reads=Reads.RECORDS,
         cache="cache_signal",
@@ -221,6 +256,7 @@ TOOLS = (
         arguments=ConsensusInput,
         returns=ConsensusAnswer,
         handler=get_strategy_consensus,
+        late=_searched,
         toolset="strategies",
         reads=Reads.RECORDS,
         cache="cache_consensus",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
 from typing import Annotated, Any, NotRequired
 
 from pydantic import Field
@@ -33,6 +34,8 @@ from openbell.strategies.errors import (
 from openbell.strategies.implementations import Implementation
 
 Refresh = Annotated[bool, Field(description="bypass the cache")]
+_LONGEST_LINE = 200
+"""Characters of a description in a list."""
 Part = Annotated[Any, Field(json_schema_extra={"type": "object", "properties": {}})]
 """A part of a spec, which is checked as a whole."""
 
@@ -42,6 +45,7 @@ class SpecItem(TypedDict):
 
     spec_id: str
     name: str
+    description: Annotated[str, Field(description="how it trades")]
     source: str
     indicators: list[str]
     avg_sharpe: NotRequired[Computed]
@@ -145,6 +149,7 @@ def _spec(each: SpecStanding) -> SpecItem:
     item: SpecItem = {
         "spec_id": each.known.id,
         "name": each.known.spec.name,
+        "description": shorten(each.known.spec.description, _LONGEST_LINE, placeholder=" …"),
         "source": each.known.origin.value,
         "indicators": list(dict.fromkeys(use.indicator for use in each.known.spec.indicators)),
         "implementations_count": each.implementations,
