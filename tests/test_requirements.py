@@ -21,6 +21,12 @@ for _own in ("counts.py", "test_requirements.py"):
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 MUST_HOLD = {
+    "fifty questions of a person are answered by one call each, with no arithmetic left to the caller": [
+        "servers/test_questions.py::test_every_question_is_answered_by_its_call",
+        "servers/test_price_figures.py::test_the_range_of_a_year_and_changes_over_periods",
+        "servers/test_account_figures.py::test_balance_and_positions_add_up",
+        "signals/test_reading.py::test_the_newest_bar_of_each_crossing",
+    ],
     "a chart shows its caller's own account, as known at the desk's time, and is drawn if the account cannot be read": [
         "servers/test_chart_trades.py::test_a_chart_shows_what_the_callers_own_tools_return",
         "servers/test_chart_trades.py::test_a_principal_sees_its_own_and_what_its_scopes_allow",

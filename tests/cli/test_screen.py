@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from openbell.cli.board import AccountPart, Movers, account_line, closed_heading, mover_of, previous_close
+from openbell.cli.board import AccountPart, Movers, account_line, closed_heading, mover_of
 from openbell.cli.screen import Board, Mover, Section, percent, screen, sparkline
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
@@ -145,18 +145,9 @@ def minutes(symbol: str, *at: str) -> Bars:
     return make(parse(symbol), Timeframe.M1, times, closes, closes, closes, closes, closes)
 
 
-def test_the_previous_close_of_a_stock_is_that_of_the_last_regular_session() -> None:
-    friday = ("2026-11-13T15:00Z", "2026-11-13T20:59Z", "2026-11-13T21:30Z")  # the last one after hours
-    assert previous_close(minutes("AAPL", *friday, "2026-11-16T13:00Z")) == 2.0, "on Monday before the market opens"
-    assert previous_close(minutes("AAPL", *friday, "2026-11-16T15:00Z", "2026-11-16T22:00Z")) == 2.0
-    assert previous_close(minutes("AAPL", *friday)) is None, "Thursday is not stored"
-
-
-def test_the_previous_close_of_crypto_is_that_of_the_utc_day() -> None:
+def test_the_change_of_a_mover_is_since_the_previous_close() -> None:
     bars = minutes("BTC/USD", "2026-11-13T23:58Z", "2026-11-13T23:59Z", "2026-11-14T00:00Z", "2026-11-14T09:00Z")
-    assert previous_close(bars) == 2.0
     assert mover_of(bars).change == pytest.approx(100.0)
-    assert previous_close(minutes("EUR/USD", "2026-11-12T21:59Z", "2026-11-12T22:00Z", "2026-11-13T09:00Z")) == 1.0
 
 
 def test_the_heading_of_closed_markets_says_when_they_open() -> None:
@@ -165,7 +156,23 @@ def test_the_heading_of_closed_markets_says_when_they_open() -> None:
 
 def test_the_account_line_counts() -> None:
     nothing, start = Decimal(0), Decimal(100_000)
-    balance = Balance(Decimal(99_000), nothing, nothing, nothing, start, nothing, nothing, start, 1, None, None)
+    balance = Balance(
+        total=Decimal(99_000),
+        available=nothing,
+        margin_used=nothing,
+        unrealised=nothing,
+        cash=start,
+        realised=nothing,
+        fees=nothing,
+        day_start=start,
+        positions=1,
+        working_orders=2,
+        started_with=start,
+        daily_loss_limit=nothing,
+        halted=None,
+        note=None,
+        end=None,
+    )
     assert account_line(balance, "paper", 1, 2, 0).plain == (
         "equity 99,000.00 USD  day -1,000.00 (-1.00%)  1 position, 2 working orders, 0 alerts"
     )

@@ -19,7 +19,11 @@ from tests.servers.every_tool import every_tool, reads, samples
 
 SATURDAY = "2026-01-10T18:00:00Z"
 FRIDAY = "2026-01-09T18:00:00Z"
-AMOUNTS = {"entry_price", "total_balance", "available_balance", "margin_used", "unrealized_pnl"}
+AMOUNTS = {
+    *("entry_price", "total_balance", "available_balance", "margin_used", "unrealized_pnl", "market_value", "value"),
+    *("total_market_value", "total_unrealized_pnl", "cash", "realized_pnl", "fees_paid", "day_pnl", "daily_loss_left"),
+    "costs",
+}
 """Sums and averages of exact decimals."""
 TIMES = {"x": {"time", "t"}, "extreme_x": {"extreme_time", "extreme_t"}, "x1": {"time1", "t1"}, "x2": {"time2", "t2"}}
 """The fields beside the index of a bar, of which one is its time."""

@@ -16,10 +16,10 @@ from openbell.desk.principals import OPERATOR
 from openbell.market.bars import Bars
 from openbell.market.counting import counted
 from openbell.market.errors import OpenbellError
-from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.instruments import Instrument
+from openbell.market.previous_close import previous_close
 from openbell.market.sessions import Phase, next_open, phase
 from openbell.market.timeframes import Timeframe
-from openbell.market.trading_days import trading_days_between
 from openbell.signals.crossings import NEEDED
 from openbell.signals.series import overview
 from openbell.stores.records import alerts as alert_queries
@@ -79,7 +79,7 @@ def mover_of(bars: Bars) -> Mover:
     if not len(bars):
         return Mover(symbol, signals="no bars yet")
     price, before = float(bars.close[-1]), previous_close(bars)
-    change = (price / before - 1) * 100 if before else None
+    change = (price / before.price - 1) * 100 if before else None
     closes = tuple(bars.close[-_SPARK:].tolist())
     mover = Mover(symbol, price, _decimals(closes), change, closes, signals=f"signals need {NEEDED} bars")
     if len(bars) < NEEDED:
@@ -92,24 +92,6 @@ def mover_of(bars: Bars) -> Mover:
 def _decimals(closes: Sequence[float]) -> int:
     """Returns the decimals with which the newest closes are written."""
     return min(8, max(len(f"{Decimal(repr(close)):f}".partition(".")[2]) for close in closes[-_RECENT:]))
-
-
-def previous_close(minutes: Bars) -> float | None:
-    """Returns the close of the trading day before that of the newest minute; None if it is not among the minutes.
-
-    For stocks it is the close of regular hours, for crypto that of the UTC day.
-    """
-    last = int(minutes.time[-1])
-    if minutes.instrument.asset_class is AssetClass.CRYPTO:
-        ended = last // _DAY * _DAY
-    else:
-        days = trading_days_between(minutes.instrument, last - 14 * _DAY, last)
-        row = int(np.searchsorted(days.premarket, last, side="right")) - 1
-        if row < 1:
-            return None
-        ended = int(days.close[row - 1])
-    earlier = int(np.searchsorted(minutes.time, ended))
-    return float(minutes.close[earlier - 1]) if earlier else None
 
 
 def closed_heading(now: float) -> str:

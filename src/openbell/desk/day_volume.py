@@ -39,7 +39,7 @@ async def day_volume(service: BarService, minutes: Bars, now: float) -> DayVolum
     window = Span(-int(-(now - _DAY) // MINUTE) * MINUTE, closed_at(minutes))
     counted = minutes.between(window.start, window.end)
     volumes, missing = [], 0
-    for gap in await service.threads.run(_missing, service, counted, window):
+    for gap in await service.threads.run(missing_minutes, service, counted, window):
         missing += (gap.end - gap.start) // MINUTE
         for longer, span in await _longer(service, minutes.series, gap, window):
             counted = counted.take((counted.time < span.start) | (counted.time >= span.end))
@@ -48,7 +48,7 @@ async def day_volume(service: BarService, minutes: Bars, now: float) -> DayVolum
     return DayVolume(total(np.concatenate([counted.volume, *volumes])), missing)
 
 
-def _missing(service: BarService, minutes: Bars, window: Span) -> Sequence[Span]:
+def missing_minutes(service: BarService, minutes: Bars, window: Span) -> Sequence[Span]:
     """The parts of a window whose minutes are not stored; empty if nothing is known about any of them."""
     end = service.history.complete(minutes.series, window.end)
     gaps = service.store.gaps(minutes.series, Span(window.start, end)) if window.start < end else []

@@ -272,6 +272,8 @@ class Desk:
 
     async def close(self) -> None:
         """Close every part that was made."""
+        if "health" in self.__dict__:
+            self.health.checks.close()
         if "strategies" in self.__dict__:
             await self.strategies.close()
         if "trading" in self.__dict__:

@@ -3,26 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite
 
 import numpy as np
 
 from openbell.desk.bar_facts import stored_instead
 from openbell.desk.bars import RING, BarService
-from openbell.desk.day_volume import day_volume
+from openbell.desk.day_volume import day_volume, missing_minutes
 from openbell.desk.latest_price import latest_price
-from openbell.market.bars import MINUTE, Bars
+from openbell.desk.patience import Step, during
+from openbell.market.bars import MINUTE, Bars, closed_at
 from openbell.market.clock import iso
-from openbell.market.errors import InsufficientData, StaleData
+from openbell.market.errors import DataError, InsufficientData, StaleData, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
-from openbell.market.previous_close import compared_from
+from openbell.market.previous_close import PreviousClose, compared_from, days_at, previous_close
+from openbell.market.price_history import (
+    DayFigures,
+    PeriodChange,
+    YearRange,
+    day_figures,
+    market_date,
+    percent_change,
+    period_changes,
+    year_range,
+)
 from openbell.market.timeframes import Timeframe
+from openbell.stores.port import Span
 
 _HOUR = 3600
 WINDOW = 100
 """Bars that a volatility is measured over, if there are so many."""
 _ATR = 14
 _LEAST = _ATR + 2
+_DAYS = 375
+"""Daily bars that cover a year and the day that it is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriceHistory:
+    """What daily bars say about a price."""
+
+    year: YearRange | None
+    changes: dict[str, PeriodChange | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +62,16 @@ class Quote:
     bar: Bars
     """That bar."""
     note: str | None
-    """What the volume lacks; None if it lacks nothing."""
+    """What the volume, the day or the history lacks; None if they lack nothing."""
+    previous: PreviousClose | None
+    day: DayFigures
+    past: PriceHistory | None
+    """None if there are no daily bars."""
+
+    @property
+    def change_day(self) -> float | None:
+        """In per cent since the previous close."""
+        return None if self.previous is None else percent_change(self.previous.price, self.price)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +80,8 @@ class Volatility:
 
     deviation: float
     """Of the logarithms of close over close, as of a population."""
+    annualized: float | None
+    """In per cent a year of trading time: of a stock's bars, those that overlap regular hours. None if they are too few."""
     atr: float
     reach: float
     """Highest high less lowest low."""
@@ -81,6 +113,8 @@ class QuoteService:
         hour = await self._bar_at(minutes, now - _HOUR)
         day = await self._bar_at(minutes, compared_from(instrument, latest.end, now))
         volume = await day_volume(self._bars, minutes, now)
+        day_so_far, day_note = await self._day(minutes)
+        past, past_note = await self._past(instrument, day_so_far, price, latest.end, now)
         return Quote(
             price,
             _change(hour, price),
@@ -89,8 +123,40 @@ class QuoteService:
             volume.volume,
             latest.end,
             minutes.tail(1),
-            volume.note,
+            "; ".join(filter(None, (volume.note, day_note, past_note))) or None,
+            previous_close(minutes),
+            day_so_far,
+            past,
         )
+
+    async def _day(self, minutes: Bars) -> tuple[DayFigures, str | None]:
+        """The day of the newest minute; without figures if some of its minutes are not stored, and why."""
+        nothing = DayFigures(None, None, None)
+        days = days_at(minutes.instrument, int(minutes.time[-1]))
+        if days is None:
+            return nothing, None
+        begun = Span(days[1].begin, min(days[1].end, closed_at(minutes)))
+        if begun.start >= begun.end:
+            return nothing, None
+        gaps = await self._bars.threads.run(missing_minutes, self._bars, minutes.between(begun.start, begun.end), begun)
+        if gaps or (minutes.time[0] > begun.start and len(minutes) >= RING):
+            return nothing, "open, high and low of the day are null: some of its minutes are not stored"
+        return day_figures(minutes, days[1]), None
+
+    async def _past(
+        self, instrument: Instrument, day: DayFigures, price: float, end: int, now: float
+    ) -> tuple[PriceHistory | None, str | None]:
+        """What daily bars say about a price. A failure to get them is a note: the price is known without them."""
+        try:
+            async with during(Step.PRICES):
+                days = await self._bars.newest(instrument, Timeframe.D1, _DAYS)
+        except (DataError, StoreError, UnknownSymbol) as error:
+            return None, f"range_52w and changes are null: {error.message}"
+        if not len(days):
+            return None, None
+        today = market_date(instrument, now)
+        year = year_range(days, today, day, price, market_date(instrument, end - 1))
+        return PriceHistory(year, period_changes(days, today, price)), None
 
     async def _bar_at(self, minutes: Bars, moment: float) -> Bars:
         """The bars that had closed at a moment, or the last of them; empty if there are none."""
@@ -111,17 +177,21 @@ class QuoteService:
 
 def _change(before: Bars, now: float) -> float | None:
     """In per cent since the last of these bars; None if there is none, or if the change is too large for a number."""
-    change = (now / float(before.close[-1]) - 1) * 100 if len(before) else inf
-    return change if isfinite(change) else None
+    return percent_change(float(before.close[-1]), now) if len(before) else None
 
 
 def _measure(bars: Bars) -> Volatility:
     from openbell.indicators.catalogue.atr import atr
+    from openbell.indicators.catalogue.histvol import histvol
+    from openbell.indicators.regular_hours import session_days
 
+    counted = int((session_days(bars) >= 0).sum())
+    annualized = float(histvol(bars, counted - 1, "trading")[-1]) if counted > _ATR else None
     returns = np.diff(np.log(bars.close))
     with np.errstate(over="ignore", invalid="ignore"):  # a number that is not finite is refused where answers are made
         return Volatility(
             deviation=float(np.sqrt(np.square(returns - returns.mean()).mean())),
+            annualized=annualized,
             atr=float(atr(bars, _ATR)[-1]),
             reach=float(bars.high.max() - bars.low.min()),
             bars=bars,

@@ -155,6 +155,7 @@ class Checks:
         self._running: asyncio.Task[None] | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._checked_at = 0.0
+        self._closed = False
         self.outages: dict[str, Outage] = {}
         """The parts that could not be used when they were checked last."""
 
@@ -176,7 +177,13 @@ class Checks:
         finally:
             self._running = None
 
+    def close(self) -> None:
+        """Note nothing from now on: parts that are being closed fail their checks."""
+        self._closed = True
+
     def _note(self, name: str, reason: str) -> None:
+        if self._closed:
+            return
         known = self.outages.get(name)
         if not reason:
             if self.outages.pop(name, None) is not None:

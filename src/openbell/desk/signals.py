@@ -11,12 +11,14 @@ import numpy as np
 from openbell.desk.bar_facts import stored_instead
 from openbell.desk.bars import BarService
 from openbell.desk.watchlist import WatchlistFile
-from openbell.market.bars import Bars, empty
+from openbell.market.bars import MINUTE, Bars, empty
 from openbell.market.errors import InsufficientData, UnknownSymbol
 from openbell.market.instruments import AssetClass, Instrument, parse
+from openbell.market.previous_close import previous_close
+from openbell.market.price_history import percent_change
 from openbell.market.timeframes import Timeframe
-from openbell.signals.crossings import NEEDED
-from openbell.signals.series import Overview, Signals, SignalSeries, overview
+from openbell.signals.crossings import NEEDED, Crossings
+from openbell.signals.series import Signals, SignalSeries, overview
 
 _KEPT = 4
 """Series whose indicators stay in memory: enough for what is asked again and again, a third of a megabyte each."""
@@ -34,6 +36,19 @@ class Reading:
     """Why something is missing."""
 
 
+@dataclass(frozen=True, slots=True)
+class WatchedRow:
+    """What a watchlist shows of a symbol: the price of its newest minute, and signals at a timeframe."""
+
+    price: float
+    end: int
+    """When the minute of the price ended."""
+    change_day: float | None
+    """In per cent since the previous close; None if the minutes do not have it."""
+    rsi: float
+    crossings: Crossings
+
+
 class SignalService:
     """What get_signals, get_watchlist and the alerts ask."""
 
@@ -43,8 +58,8 @@ class SignalService:
         self._recent: OrderedDict[tuple[Instrument, Timeframe], tuple[Bars, Bars, SignalSeries, Signals]] = (
             OrderedDict()
         )
-        self._overviews: dict[Instrument, tuple[Bars, Overview]] = {}
-        """Those of the newest watchlist, each with the bars that it was computed of."""
+        self._rows: dict[Instrument, tuple[Bars, Bars, WatchedRow]] = {}
+        """Those of the newest watchlist, each with the minutes and the bars that it was computed of."""
 
     async def find(self, symbol: str) -> Instrument:
         """The instrument of a symbol that is watched, stored or known to the feed, and that this service covers."""
@@ -78,19 +93,29 @@ class SignalService:
         note = None if len(minutes) or signals.last.vwap is not None else "vwap is null: it is computed from minutes"
         return Reading(instrument, bars, series, signals, note)
 
-    async def overviews(self, instruments: Sequence[Instrument]) -> dict[Instrument, Overview]:
-        """The newest overviews at one minute, without instruments that have too few bars."""
-        found = await self._bars.latest_of(instruments, Timeframe.M1)
-        shown = {each: self._overview(bars) for each, bars in found.items() if len(bars) >= NEEDED}
-        self._overviews = {each: (found[each], overview) for each, overview in shown.items()}
-        return shown
+    async def rows(
+        self, instruments: Sequence[Instrument], timeframe: Timeframe = Timeframe.M1
+    ) -> dict[Instrument, WatchedRow]:
+        """The newest rows of a watchlist, without instruments that have too few bars."""
+        minutes = await self._bars.latest_of(instruments, Timeframe.M1)
+        found = minutes if timeframe is Timeframe.M1 else await self._bars.latest_of(instruments, timeframe)
+        known = {
+            each: (minutes[each], bars, self._row(minutes[each], bars))
+            for each, bars in found.items()
+            if len(bars) >= NEEDED and each in minutes and len(minutes[each])
+        }
+        self._rows = known
+        return {each: row for each, (_, _, row) in known.items()}
 
-    def _overview(self, bars: Bars) -> Overview:
-        known = self._overviews.get(bars.instrument)
-        if known and known[0] is bars:
-            return known[1]
+    def _row(self, minutes: Bars, bars: Bars) -> WatchedRow:
+        known = self._rows.get(bars.instrument)
+        if known and known[0] is minutes and known[1] is bars:
+            return known[2]
         with np.errstate(all="ignore"):
-            return overview(bars)
+            newest = overview(bars)
+        price, before = float(minutes.close[-1]), previous_close(minutes)
+        change = percent_change(before.price, price) if before else None
+        return WatchedRow(price, int(minutes.time[-1]) + MINUTE, change, newest.rsi, newest.crossings)
 
     def _compute(self, bars: Bars, minutes: Bars) -> tuple[SignalSeries, Signals]:
         """Computed once per set of bars: the bar service hands out the same object until something changes."""

@@ -40,6 +40,11 @@ def volume(value: float) -> float:
     return value if significant(value, OWN) == value else significant(value, OWN - 1)
 
 
+def difference(price: float, other: float) -> float:
+    """Returns a price less another one with the digits of the two, without the error of binary subtraction."""
+    return float(_EXACT.subtract(Decimal(repr(price)), Decimal(repr(other))))
+
+
 def average(value: Decimal) -> Decimal:
     """Returns an average of decimals, or another quotient, as it leaves."""
     return value.quantize(_PLACE, context=_EXACT) if value.as_tuple().exponent < -PLACES else value  # type: ignore[operator]

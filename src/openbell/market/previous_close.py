@@ -1,15 +1,66 @@
-"""The moment that the change of a day is measured from."""
+"""The previous close of an instrument, and the moment that the change of a day is measured from."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 
+import numpy as np
+
+from openbell.market.bars import MINUTE, Bars
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.sessions import Session, eastern, session_on
+from openbell.market.trading_days import trading_days_between
 
 _DAY = 86400
 _LONGEST_BREAK = 10
 """Days; the longest that stocks have not traded since 1933 was a week."""
+
+
+@dataclass(frozen=True, slots=True)
+class TradingDay:
+    """The hours that a daily bar is made of, in epoch seconds: regular hours, a UTC day, or a currency's day."""
+
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousClose:
+    """The last price of a trading day."""
+
+    price: float
+    at: int
+    """When the bar of that price ended."""
+
+
+def days_at(instrument: Instrument, moment: int) -> tuple[TradingDay, TradingDay] | None:
+    """Returns the trading day before that of a minute, and that of the minute; None if the calendar lacks one of them.
+
+    A minute of extended hours belongs to the day of the session that they surround.
+    """
+    if instrument.asset_class is AssetClass.CRYPTO:
+        begin = moment // _DAY * _DAY
+        return TradingDay(begin - _DAY, begin), TradingDay(begin, begin + _DAY)
+    days = trading_days_between(instrument, moment - 2 * _LONGEST_BREAK * _DAY, moment)
+    row = int(np.searchsorted(days.premarket, moment, side="right")) - 1
+    if row < 1:
+        return None
+    before, now = (TradingDay(int(days.open[each]), int(days.close[each])) for each in (row - 1, row))
+    return before, now
+
+
+def previous_close(minutes: Bars) -> PreviousClose | None:
+    """Returns the close of the trading day before that of the newest minute; None if these minutes do not have it."""
+    found = days_at(minutes.instrument, int(minutes.time[-1])) if len(minutes) else None
+    if found is None:
+        return None
+    day, _ = found
+    last = int(np.searchsorted(minutes.time, day.end)) - 1
+    # An earlier minute would be the close of an earlier day.
+    if last < 0 or minutes.time[last] < day.begin:
+        return None
+    return PreviousClose(float(minutes.close[last]), int(minutes.time[last]) + MINUTE)
 
 
 def compared_from(instrument: Instrument, end: float, now: float) -> float:

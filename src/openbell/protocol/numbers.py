@@ -58,7 +58,7 @@ def _of_items(each: Rounding) -> Rounding:
 
 
 def _of_values(each: Rounding) -> Rounding:
-    return lambda value: {name: each(item) for name, item in value.items()}
+    return lambda value: {name: item if item is None else each(item) for name, item in value.items()}
 
 
 def _of_fields(kind: Any) -> Rounding | None:

@@ -16,6 +16,7 @@ from openbell.indicators.ties import OSCILLATOR, TOLERANCE
 from openbell.market.bars import Bars
 from openbell.market.errors import InsufficientData
 from openbell.signals.crossings import NEEDED, OVERBOUGHT, OVERSOLD, Crossings, Levels, Snapshot, find_crossings
+from openbell.signals.reading import Columns, last_true
 
 ANCHOR_ATRS = 2.0
 _BAND = 20
@@ -140,6 +141,10 @@ class SignalSeries:
     def crossings(self, index: int) -> Crossings:
         """Returns the crossings at one bar."""
         return find_crossings(self.snapshot(index - 1), self.snapshot(index))
+
+    def last_true(self) -> dict[str, int | None]:
+        """Returns for each crossing the newest bar at which it was true; None if there is none."""
+        return last_true(Columns(self.bars.close, self._ema9, *self._macd[:2], self._rsi, *self._bands))
 
     def newest(self) -> Signals:
         """Returns the signals at the latest bar."""

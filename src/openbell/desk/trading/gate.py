@@ -73,6 +73,10 @@ class Valued:
     day_start: Decimal | None
     missing: dict[str, str]
     """Held or ordered symbols without a price, each with the reason."""
+    started_with: Decimal
+    """The cash that the account began with."""
+    halted: str | None
+    """Why trading is halted; None if it is not."""
 
     @property
     def doubt(self) -> str | None:
@@ -177,7 +181,9 @@ class Gate:
             fallback = held.average_price if held else (order and (order.limit_price or order.stop_price)) or Decimal(0)
             values.setdefault(symbol, fallback)
         missing = {symbol: why for symbol, why in sheet.missing.items() if symbol in symbols}
-        return Valued(book, sheet.current, values, orders, _worth(start, sheet), missing)
+        return Valued(
+            book, sheet.current, values, orders, _worth(start, sheet), missing, account.cash, self.halted(view)
+        )
 
     def _needed(self, view: View, account: Account, midnight: int) -> Needed:
         start = self._books.day_start(view, account, midnight)

@@ -21,7 +21,7 @@ from openbell.trading import amounts
 from openbell.trading.accounts import Account
 from openbell.trading.amounts import ONE, ZERO
 from openbell.trading.book import Position, margin
-from openbell.trading.orders import EXPOSED, Side
+from openbell.trading.orders import EXPOSED, Order, Side
 from openbell.trading.request import refuse_foreign_money
 from openbell.trading.risk import Proposal, Verdict, lost_too_much, price_of
 
@@ -37,6 +37,22 @@ class Holding:
     """None if there is no price; `note` has the reason."""
     note: str | None
     """Why the price is missing or may not be current."""
+    weight: Decimal | None
+    """The share of the equity that the position is worth, without sign; None if the equity is not known."""
+    exits: tuple[Order, ...]
+    """The working orders that would reduce it."""
+
+    @property
+    def value(self) -> Decimal | None:
+        """What the position is worth, negative if it is short; None if there is no price."""
+        return None if self.price is None else self.position.quantity * self.price.value
+
+    @property
+    def return_pct(self) -> Decimal | None:
+        """The profit in per cent of what was paid; None if there is no price."""
+        paid = abs(self.position.quantity) * self.position.average_price
+        profit = self.unrealised
+        return None if profit is None or not paid else amounts.share(profit * 100, paid)
 
     @property
     def unrealised(self) -> Decimal | None:
@@ -65,6 +81,13 @@ class Balance:
     """The equity when the UTC day began; None if it is not known."""
     positions: int
     """The number of open positions."""
+    working_orders: int
+    started_with: Decimal
+    """The cash that the account began with."""
+    daily_loss_limit: Decimal
+    """The share of the equity of the day's start; after such a loss nothing is opened. 0 if there is no limit."""
+    halted: str | None
+    """Why trading is halted; None if it is not."""
     note: str | None
     """Why some value is not known or may not be current."""
     end: int | None
@@ -74,6 +97,59 @@ class Balance:
     def day_profit(self) -> Decimal | None:
         """The change of the equity since the UTC day began; None if it is not known."""
         return None if self.total is None or self.day_start is None else self.total - self.day_start
+
+    @property
+    def day_return_pct(self) -> Decimal | None:
+        """The same in per cent of the equity when the day began."""
+        profit = self.day_profit
+        return amounts.share(profit * 100, self.day_start) if profit is not None and self.day_start else None
+
+    @property
+    def total_return_pct(self) -> Decimal | None:
+        """The change of the equity since the account began, in per cent; None if it is not known."""
+        if self.total is None or not self.started_with:
+            return None
+        return amounts.share((self.total - self.started_with) * 100, self.started_with)
+
+    @property
+    def loss_left(self) -> Decimal | None:
+        """What may still be lost today before nothing is opened; None if there is no limit or it is not known."""
+        if not self.daily_loss_limit or self.day_start is None or self.day_profit is None:
+            return None
+        return max(ZERO, self.daily_loss_limit * self.day_start + self.day_profit)
+
+
+@dataclass(frozen=True, slots=True)
+class TradeCheck:
+    """The verdict on an order, and what it would cost."""
+
+    verdict: Verdict
+    price: Decimal | None
+    """The limit, or the last price; None if there is none."""
+    size: Decimal
+    position_after: Decimal | None
+    """The position if all of it fills; None if it is not known."""
+    equity: Decimal | None
+    """None if it is not known."""
+    cost_share: Decimal
+    """The share of the value that is reserved for fees and slippage."""
+
+    @property
+    def value(self) -> Decimal | None:
+        """Size times price."""
+        return None if self.price is None else self.size * self.price
+
+    @property
+    def costs(self) -> Decimal | None:
+        """The fees and the slippage that the value would pay."""
+        return None if self.value is None else self.value * self.cost_share
+
+    @property
+    def equity_pct(self) -> Decimal | None:
+        """The value in per cent of the equity."""
+        if self.value is None or not self.equity or self.equity < 0:
+            return None
+        return amounts.share(self.value * 100, self.equity)
 
 
 class PortfolioService:
@@ -130,6 +206,10 @@ class PortfolioService:
             book.fees,
             valued.day_start,
             len(book.positions),
+            len([order for order in valued.orders if not order.final]),
+            valued.started_with,
+            self._gate.limits.daily_loss,
+            valued.halted,
             valued.doubt,
             min(ends, default=None),
         )
@@ -146,19 +226,26 @@ class PortfolioService:
 
     async def validate(
         self, principal: str, instrument: Instrument, side: Side, size: Decimal, price: Decimal | None
-    ) -> Verdict:
-        """Returns the verdict on an order without placing it."""
+    ) -> TradeCheck:
+        """Returns the verdict on an order without placing it, and what it would cost."""
         refuse_foreign_money(instrument)
         account = await self._accounts.admit(principal)
         proposal = Proposal(instrument.symbol, side, size, price)
 
-        def judged(view: View, sheet: PriceSheet) -> Verdict:
-            return self._gate.judge(view, self._accounts.open(view, principal), proposal, sheet)
+        def judged(view: View, sheet: PriceSheet) -> TradeCheck:
+            opened = self._accounts.open(view, principal)
+            verdict = self._gate.judge(view, opened, proposal, sheet)
+            valued = self._gate.value(view, opened, sheet)
+            equity = None if valued.doubt else valued.book.equity(valued.values)
+            held = valued.book.quantity(proposal.symbol)
+            used = price if price is not None else sheet.proposed and sheet.proposed.value
+            return TradeCheck(verdict, used or None, size, held + size * side.sign, equity, self._gate.limits.fee)
 
         try:
             return await self._read(account, instrument, judged)
         except DataError as error:
-            return Verdict(False, "no_price", error.message, ZERO, ONE, size)
+            verdict = Verdict(False, "no_price", error.message, ZERO, ONE, size)
+            return TradeCheck(verdict, price, size, None, None, self._gate.limits.fee)
 
     async def _valued(self, principal: str) -> Valued:
         account = await self._accounts.admit(principal)
@@ -183,4 +270,17 @@ def _margin(exposure: Decimal, leverage: Decimal) -> Decimal:
 
 def _holding(position: Position, valued: Valued) -> Holding:
     price = valued.prices.get(position.symbol)
-    return Holding(position, price, valued.missing.get(position.symbol) or (price.in_doubt if price else None))
+    equity = None if valued.doubt else valued.book.equity(valued.values)
+    worth = None if price is None else abs(position.quantity) * price.value
+    exits = tuple(
+        order
+        for order in valued.orders
+        if order.symbol == position.symbol and order.side.sign * position.quantity < 0 and not order.final
+    )
+    return Holding(
+        position,
+        price,
+        valued.missing.get(position.symbol) or (price.in_doubt if price else None),
+        None if worth is None or not equity or equity < 0 else amounts.share(worth, equity),
+        exits,
+    )

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from openbell import __version__
 from openbell.market.clock import iso
+from openbell.market.durations import in_words
 from openbell.market.errors import StoreError
 from openbell.market.instruments import AssetClass
-from openbell.market.sessions import Phase, eastern, next_open, stock_phase
+from openbell.market.sessions import Phase, Session, eastern, next_open, session_on, stock_phase
 from openbell.market.timeframes import SHORT
 from openbell.protocol.call import Call, Result
 from openbell.protocol.tool import NoArguments, Reads, Tool
@@ -30,19 +31,31 @@ async def check_market_status(call: Call, _given: NoArguments) -> Result[shapes.
     """Return the session of the stock market and when it next opens."""
     now = call.desk.clock.epoch()
     phase = stock_phase(now)
-    upcoming = next_open(now)
+    upcoming, today = next_open(now), session_on(eastern(now).date())
+    session = today if today and now < today.close else upcoming
+    closing = session.close if session else None
     status: shapes.MarketStatusResponse = {
         "stocks": {
             "open": phase is Phase.REGULAR,
             "session": phase.value,
             "next_open": _in_words(eastern(now), eastern(upcoming.open)) if upcoming else "unknown",
             "next_open_at": iso(upcoming.open) if upcoming else None,
+            "next_close": _in_words(eastern(now), eastern(closing)) if closing else None,
+            "next_close_at": iso(closing) if closing else None,
+            "changes_in": _changes_in(now, upcoming, closing, is_open=phase is Phase.REGULAR),
             "current_time_et": f"{_clock(eastern(now))} ET",
         },
         "crypto": {"open": True, "note": "24/7 trading"},
         "timestamp": iso(int(now)),
     }
     return Result(status)
+
+
+def _changes_in(now: float, upcoming: Session | None, closing: int | None, *, is_open: bool) -> str:
+    """Returns `opens in 4 hours and 26 minutes`, or when regular hours close."""
+    if is_open and closing is not None:
+        return f"closes in {in_words(closing - now)}"
+    return f"opens in {in_words(upcoming.open - now)}" if upcoming else "unknown"
 
 
 def _clock(moment: datetime) -> str:

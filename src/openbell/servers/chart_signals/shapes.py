@@ -53,6 +53,23 @@ CrossingsShape = Annotated[dict[str, bool], WithJsonSchema(_CROSSINGS)]
 """The nine crossings of the contract by name."""
 
 
+class ReadingShape(TypedDict):
+    """What the snapshot means."""
+
+    rsi: Literal["overbought", "oversold", "neutral"]
+    macd: Literal["above signal", "below signal", "at signal"]
+    bollinger: Literal["above upper", "inside", "below lower"]
+    price_vs_ema9_pct: Computed
+    bb_position_pct: Annotated[Computed | None, Field(description="0 at the lower band, 100 at the upper one")]
+
+
+class LastCrossing(TypedDict):
+    """The newest bar at which a crossing was true."""
+
+    time: str
+    bars_ago: Annotated[int, Field(description="0: the newest closed bar")]
+
+
 class RiskAnchorShape(TypedDict):
     """A stop two ATR(14) away from the price."""
 
@@ -82,6 +99,12 @@ class SignalResponse(TypedDict):
     crossings: NotRequired[CrossingsShape]
     trend_state: NotRequired[Literal["bullish", "bearish", "consolidating", "mixed"]]
     risk_anchor: NotRequired[RiskAnchorShape]
+    reading: NotRequired[ReadingShape]
+    last_crossings: NotRequired[
+        Annotated[
+            dict[str, LastCrossing | None], Field(description="by crossing; null if not within the newest 3,000 bars")
+        ]
+    ]
     data_source: NotRequired[str]
     session: NotRequired[str]
     as_of: NotRequired[str]
@@ -95,6 +118,7 @@ class WatchedShape(TypedDict):
     price: Exact | None
     rsi: Computed | None
     signals: list[str]
+    change_day_pct: NotRequired[Annotated[Computed | None, Field(description="since the previous close")]]
     price_time: NotRequired[Annotated[str, Field(description="when the bar of the price ended")]]
 
 
@@ -115,10 +139,29 @@ class MarketHours(TypedDict):
 MARKET_HOURS: MarketHours = {"stocks": "9:30 AM - 4:00 PM ET (weekdays)", "crypto": "24/7"}
 
 
+class MoveShape(TypedDict):
+    """A symbol and its change of the day."""
+
+    symbol: str
+    change_day_pct: Computed
+
+
+class WatchlistSummary(TypedDict):
+    """The symbols that stand out."""
+
+    up: Annotated[int, Field(description="symbols above their previous close")]
+    down: int
+    best: Annotated[list[MoveShape], Field(description="the largest gains of the day, at most 3")]
+    worst: list[MoveShape]
+    by_signal: Annotated[dict[str, list[str]], Field(description="symbols by active crossing")]
+
+
 class WatchlistResponse(Stated):
-    """The whole watchlist at 1min."""
+    """The whole watchlist; RSI and signals at one timeframe."""
 
     watchlist: WatchedByClass
+    timeframe: Annotated[str, Field(description="of rsi and signals; prices are of 1min bars")]
+    summary: WatchlistSummary
     timestamp: str
     market_hours: MarketHours
 
@@ -130,6 +173,9 @@ class StockStatus(TypedDict):
     session: Literal["premarket", "regular", "afterhours", "closed"]
     next_open: str
     next_open_at: str | None
+    next_close: Annotated[str | None, Field(description="of regular hours, of this session or the next")]
+    next_close_at: str | None
+    changes_in: Annotated[str, Field(description="until regular hours open or close: opens in 4 hours and 26 minutes")]
     current_time_et: str
 
 

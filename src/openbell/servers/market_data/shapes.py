@@ -45,6 +45,34 @@ class CandlePage(Stated):
     pagination: Pagination
 
 
+class DayShape(TypedDict):
+    """The trading day of the price so far; null before its first trade."""
+
+    open: Exact | None
+    high: Exact | None
+    low: Exact | None
+
+
+class YearRangeShape(TypedDict):
+    """The range of the last year, today included."""
+
+    high: Exact
+    high_date: str
+    low: Exact
+    low_date: str
+    from_high_pct: Annotated[Computed | None, Field(description="of the price; 0 at the high")]
+    from_low_pct: Computed | None
+    since: Annotated[str, Field(description="the first day of it; less than a year ago if there are no older bars")]
+
+
+class PeriodChangeShape(TypedDict):
+    """The change of the price since a daily close."""
+
+    pct: Computed
+    close: Exact
+    date: Annotated[str, Field(description="of that close")]
+
+
 class Price(Stated):
     """The newest close and its changes in per cent; null if there was no price at the earlier time."""
 
@@ -55,6 +83,17 @@ class Price(Stated):
     ]
     change_24h_since: Annotated[str | None, Field(description="the time of the price that it is compared with")]
     volume_24h: Exact
+    previous_close: Annotated[
+        Exact | None, Field(description="of the trading day before: regular hours of stocks, the UTC day of crypto")
+    ]
+    previous_close_time: str | None
+    change_day: Annotated[Exact | None, Field(description="price less previous_close")]
+    change_day_pct: Computed | None
+    day: Annotated[DayShape, Field(description="regular hours of stocks, the UTC day of crypto")]
+    range_52w: YearRangeShape | None
+    changes: Annotated[
+        dict[str, PeriodChangeShape | None], Field(description="1w, 1m, 3m, 6m, ytd, 1y; null without a close that old")
+    ]
     timestamp: Annotated[str, Field(description="of the price; as_of is the time of the answer")]
 
 
@@ -70,7 +109,16 @@ class Window(TypedDict):
 class VolatilityAnswer(Stated):
     """How much a symbol moves."""
 
-    volatility: Annotated[Computed, Field(description="standard deviation of log returns per bar")]
-    atr: Annotated[Computed, Field(description="Wilder's, 14 bars")]
-    high_low_range: Computed
+    volatility: Annotated[Computed, Field(description="standard deviation of log returns per bar: 0.01 is 1 %")]
+    annualized_pct: Annotated[
+        Computed | None, Field(description="the same in per cent a year, to compare symbols and timeframes")
+    ]
+    atr: Annotated[Computed, Field(description="Wilder's, 14 bars, in the price's money")]
+    atr_pct: Annotated[Computed, Field(description="of the last close")]
+    high_low_range: Annotated[Computed, Field(description="high less low of the window")]
+    high: Exact
+    high_time: str
+    low: Exact
+    low_time: str
+    last_close: Exact
     window: Window

@@ -8,10 +8,11 @@ import numpy as np
 from pydantic import Field
 
 from openbell.desk.bar_facts import stored_instead
+from openbell.desk.quotes import Quote
 from openbell.market.bars import Bars, closed_at
 from openbell.market.clock import iso
 from openbell.market.digit_columns import volume_column
-from openbell.market.digits import volume
+from openbell.market.digits import difference, volume
 from openbell.market.errors import (
     CallTimeout,
     FeedUnavailable,
@@ -24,6 +25,7 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.market.instruments import parse
+from openbell.market.price_history import percent_change
 from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.pages import pagination
@@ -95,17 +97,47 @@ async def get_current_price(call: Call, given: PriceInput) -> Result[shapes.Pric
     """Return the newest close. Raises `StaleData` if it is too old."""
     instrument = parse(given.symbol)
     quote = await call.desk.quotes.quote(instrument)
-    facts = await call.desk.facts(quote.bar)
+    facts, before = await call.desk.facts(quote.bar), quote.previous
     price: shapes.Price = {
         "price": quote.price,
         "change_1h": quote.change_1h,
         "change_24h": quote.change_24h,
         "change_24h_since": None if quote.day_since is None else iso(quote.day_since),
         "volume_24h": volume(quote.volume_24h),
+        "previous_close": before.price if before else None,
+        "previous_close_time": iso(before.at) if before else None,
+        "change_day": difference(quote.price, before.price) if before else None,
+        "change_day_pct": quote.change_day,
+        "day": {"open": quote.day.open, "high": quote.day.high, "low": quote.day.low},
+        "range_52w": _year(quote),
+        "changes": _changes(quote),
         "timestamp": iso(quote.end),
         **stated(call, instrument, facts.sources),
     }
     return Result(price, on_bars(instrument, quote.end, facts, quote.note))
+
+
+def _year(quote: Quote) -> shapes.YearRangeShape | None:
+    year = quote.past.year if quote.past else None
+    if year is None:
+        return None
+    return {
+        "high": year.high,
+        "high_date": f"{year.high_date}",
+        "low": year.low,
+        "low_date": f"{year.low_date}",
+        "from_high_pct": percent_change(year.high, quote.price),
+        "from_low_pct": percent_change(year.low, quote.price),
+        "since": f"{year.since}",
+    }
+
+
+def _changes(quote: Quote) -> dict[str, shapes.PeriodChangeShape | None]:
+    found = quote.past.changes if quote.past else {}
+    return {
+        name: {"pct": change.pct, "close": change.close, "date": f"{change.date}"} if change else None
+        for name, change in found.items()
+    }
 
 
 async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.VolatilityAnswer]:
@@ -113,21 +145,30 @@ async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.Vo
     timeframe = parse_timeframe(given.timeframe, shapes.VOLATILITY)
     instrument = parse(given.symbol)
     found = await call.desk.quotes.volatility(instrument, timeframe)
-    last = int(found.bars.time[-1])
-    facts = await call.desk.facts(found.bars)
+    bars = found.bars
+    last, last_close = int(bars.time[-1]), float(bars.close[-1])
+    highest, lowest = int(bars.high.argmax()), int(bars.low.argmin())
+    facts = await call.desk.facts(bars)
     answer: shapes.VolatilityAnswer = {
         "volatility": found.deviation,
+        "annualized_pct": found.annualized,
         "atr": found.atr,
+        "atr_pct": found.atr / last_close * 100,
         "high_low_range": found.reach,
+        "high": float(bars.high[highest]),
+        "high_time": iso(int(bars.time[highest])),
+        "low": float(bars.low[lowest]),
+        "low_time": iso(int(bars.time[lowest])),
+        "last_close": last_close,
         "window": {
             "timeframe": name_of(timeframe, shapes.VOLATILITY),
-            "bars": len(found.bars),
-            "start": iso(int(found.bars.time[0])),
+            "bars": len(bars),
+            "start": iso(int(bars.time[0])),
             "end": iso(last),
         },
         **stated(call, instrument, facts.sources),
     }
-    return Result(answer, on_bars(instrument, closed_at(found.bars), facts))
+    return Result(answer, on_bars(instrument, closed_at(bars), facts))
 
 
 _ANY = (InvalidSymbol, FeedUnavailable, StoreError, CallTimeout)
@@ -146,7 +187,10 @@ TOOLS = (
     ),
     Tool(
         name="get_current_price",
-        description="The newest price of a symbol, its change in per cent over 1 h and 24 h, and the volume of 24 h.",
+        description=(
+            "The newest price of a symbol: its changes in per cent over 1 h, 24 h, since the previous close, over a week "
+            "to a year; the day's open, high and low, the 52-week range, the volume of 24 h."
+        ),
         arguments=PriceInput,
         returns=shapes.Price,
         handler=get_current_price,
@@ -157,7 +201,10 @@ TOOLS = (
     ),
     Tool(
         name="get_volatility",
-        description="Standard deviation of log returns, ATR(14) and high-low range over the newest 100 closed bars.",
+        description=(
+            "Standard deviation of log returns (per bar, and in per cent a year), ATR(14) and high-low range of the newest "
+            "100 closed bars."
+        ),
         arguments=VolatilityInput,
         returns=shapes.VolatilityAnswer,
         handler=get_volatility,

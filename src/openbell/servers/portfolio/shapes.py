@@ -12,6 +12,16 @@ from openbell.protocol.pages import Pagination
 from openbell.protocol.stated import Stated
 
 
+class ExitShape(TypedDict):
+    """A working order that would reduce a position."""
+
+    order_id: str
+    type: str
+    price: Annotated[Exact | None, Field(description="its limit or stop; null at the market")]
+    size: Exact
+    distance_pct: Annotated[Computed | None, Field(description="of its price from the current one")]
+
+
 class PositionShape(TypedDict):
     """One open position."""
 
@@ -23,6 +33,10 @@ class PositionShape(TypedDict):
     price_time: Annotated[str | None, Field(description="when the bar of that price ended")]
     session: Annotated[str, Field(description="of its market")]
     unrealized_pnl: Exact | None
+    unrealized_pnl_pct: Annotated[Computed | None, Field(description="of what was paid")]
+    market_value: Annotated[Exact | None, Field(description="size times price, negative if short")]
+    weight_pct: Annotated[Computed | None, Field(description="of the account's equity")]
+    exits: Annotated[list[ExitShape], Field(description="stops, targets and other orders that reduce it, at most 5")]
     opened_at: str
     note: NotRequired[str]
 
@@ -32,6 +46,8 @@ class PositionPage(Stated):
 
     items: list[PositionShape]
     pagination: Pagination
+    total_market_value: Annotated[Exact | None, Field(description="of all pages; null if a price is missing")]
+    total_unrealized_pnl: Exact | None
 
 
 class BalanceShape(Stated):
@@ -41,6 +57,19 @@ class BalanceShape(Stated):
     available_balance: Annotated[Exact, Field(description="what new positions may still tie up")]
     margin_used: Exact | None
     unrealized_pnl: Exact | None
+    cash: Exact
+    started_with: Annotated[Exact, Field(description="cash when the account began")]
+    total_return_pct: Annotated[Computed | None, Field(description="of the balance since then")]
+    realized_pnl: Annotated[Exact, Field(description="of closed positions, before fees")]
+    fees_paid: Exact
+    day_pnl: Annotated[Exact | None, Field(description="change of the balance since 00:00 UTC")]
+    day_pnl_pct: Computed | None
+    daily_loss_left: Annotated[
+        Exact | None, Field(description="what may still be lost today before nothing is opened; null without a limit")
+    ]
+    open_positions: int
+    working_orders: int
+    halted: Annotated[str | None, Field(description="why nothing may be opened (openbell halt); null if not halted")]
     price_time: Annotated[str | None, Field(description="when the bar of the oldest price ended")]
     note: NotRequired[str]
 
@@ -52,3 +81,8 @@ class VerdictShape(Stated):
     reason: str
     max_size: Annotated[Exact, Field(description="the largest size that would pass")]
     risk_score: Annotated[Computed, Field(description="0 to 1: how much of the tightest limit it uses")]
+    price: Annotated[Exact | None, Field(description="that it was judged at: the limit, or the last price")]
+    value: Annotated[Exact | None, Field(description="size times price")]
+    costs: Annotated[Exact | None, Field(description="fees and slippage that it would pay")]
+    equity_pct: Annotated[Computed | None, Field(description="of the balance that its value is")]
+    position_after: Annotated[Exact | None, Field(description="if it fills; negative if short")]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -28,10 +29,16 @@ from openbell.protocol.tool import Absent, Arguments, NoArguments, Reads, Tool, 
 from openbell.servers.portfolio import shapes
 from openbell.trading import amounts
 from openbell.trading.accounts import AccountNotFound
+from openbell.trading.amounts import ZERO
 from openbell.trading.errors import InvalidSide, InvalidSize
-from openbell.trading.orders import Side
+from openbell.trading.orders import Order, Side
 from openbell.trading.request import refuse_foreign_money
 
+if TYPE_CHECKING:
+    from openbell.desk.trading.prices import Price
+
+_EXITS = 5
+"""Working orders that a position lists."""
 SIDES = {"BUY": Side.BUY, "SELL": Side.SELL}
 
 
@@ -67,6 +74,10 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.Posi
             "entry_price": amounts.number(average(each.position.average_price)),
             "current_price": None if each.price is None else amounts.number(each.price.value),
             "unrealized_pnl": _number(each.unrealised),
+            "unrealized_pnl_pct": _number(each.return_pct),
+            "market_value": _number(each.value),
+            "weight_pct": None if each.weight is None else amounts.number(each.weight * 100),
+            "exits": [_exit(order, each.price) for order in each.exits[:_EXITS]],
             "opened_at": iso(each.position.opened_at),
             "price_time": None if each.price is None else iso(each.price.end),
             "session": str(phase(parse(each.position.symbol), call.at)),
@@ -77,9 +88,29 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.Posi
     page: shapes.PositionPage = {
         "items": items,
         "pagination": pagination(given.offset, given.limit, len(found)),
+        "total_market_value": _total(each.value for each in found),
+        "total_unrealized_pnl": _total(each.unrealised for each in found),
         **stated(call),
     }
     return Result(page, on_prices((each.price for each in holdings), next((h.note for h in holdings if h.note), None)))
+
+
+def _exit(order: Order, price: Price | None) -> shapes.ExitShape:
+    level = order.limit_price if order.stop_price is None else order.stop_price
+    away = None if level is None or price is None else amounts.share((level - price.value) * 100, price.value)
+    return {
+        "order_id": order.id,
+        "type": order.kind.value,
+        "price": _number(level),
+        "size": amounts.number(order.remaining),
+        "distance_pct": _number(away),
+    }
+
+
+def _total(values: Iterable[Decimal | None]) -> float | None:
+    """Returns the sum; None if a value is not known."""
+    found = list(values)
+    return None if None in found else amounts.number(sum((each for each in found if each is not None), ZERO))
 
 
 async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceShape]:
@@ -90,6 +121,17 @@ async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceS
         "available_balance": amounts.number(balance.available),
         "margin_used": _number(balance.margin_used),
         "unrealized_pnl": _number(balance.unrealised),
+        "cash": amounts.number(balance.cash),
+        "started_with": amounts.number(balance.started_with),
+        "total_return_pct": _number(balance.total_return_pct),
+        "realized_pnl": amounts.number(balance.realised),
+        "fees_paid": amounts.number(balance.fees),
+        "day_pnl": _number(balance.day_profit),
+        "day_pnl_pct": _number(balance.day_return_pct),
+        "daily_loss_left": _number(balance.loss_left),
+        "open_positions": balance.positions,
+        "working_orders": balance.working_orders,
+        "halted": balance.halted,
         "price_time": None if balance.end is None else iso(balance.end),
         **stated(call),  # type: ignore[typeddict-item]
     }
@@ -116,7 +158,8 @@ async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.Verdict
         raise InvalidSize(error.message) from None
     instrument = _tradable(given.symbol)
     price = None if given.price is None else amounts.price(given.price)
-    verdict = await call.desk.trading.portfolio.validate(call.principal, instrument, side, size, price)
+    checked = await call.desk.trading.portfolio.validate(call.principal, instrument, side, size, price)
+    verdict = checked.verdict
     if verdict.rule == "balance":
         raise refusal(verdict)
     shown: shapes.VerdictShape = {
@@ -124,6 +167,11 @@ async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.Verdict
         "reason": verdict.reason,
         "max_size": amounts.number(verdict.max_size),
         "risk_score": amounts.number(verdict.risk_score),
+        "price": _number(checked.price),
+        "value": _number(checked.value),
+        "costs": _number(checked.costs),
+        "equity_pct": _number(checked.equity_pct),
+        "position_after": _number(checked.position_after),
         **stated(call, instrument),
     }
     return Result(shown)
@@ -144,7 +192,7 @@ _ANY = (Refused, AccountNotFound, StoreError, CallTimeout)
 TOOLS = (
     Tool(
         name="get_positions",
-        description="Open positions of the account with their unrealized profit.",
+        description="Open positions of the account: value, unrealized profit, share of the account, stops and targets.",
         arguments=PositionsInput,
         returns=shapes.PositionPage,
         handler=get_positions,
@@ -154,7 +202,10 @@ TOOLS = (
     ),
     Tool(
         name="get_balance",
-        description="Equity, available balance, margin used and unrealized profit of the account, in USD.",
+        description=(
+            "Equity, cash, available balance, margin used, profit (unrealized, realized, of the day, since the start) and "
+            "fees of the account, in USD; whether trading is halted."
+        ),
         arguments=NoArguments,
         returns=shapes.BalanceShape,
         handler=get_balance,
@@ -164,7 +215,10 @@ TOOLS = (
     ),
     Tool(
         name="validate_trade",
-        description="Whether a trade would pass the risk rules, why not, and the largest size that would. Places nothing.",
+        description=(
+            "Whether a trade would pass the risk rules, why not, the largest size that would, and what it costs. Places "
+            "nothing."
+        ),
         arguments=TradeInput,
         returns=shapes.VerdictShape,
         handler=validate_trade,
