@@ -125,7 +125,7 @@ class Day:
     async def _read_as_clients(self) -> None:
         """Read what clients read: the watchlist, orders, alerts, the inbox."""
         trading = self._desk.trading
-        await self._desk.signals.overviews(self._instruments)
+        await self._desk.signals.rows(self._instruments)
         for principal in PRINCIPALS:
             await trading.orders.listing(principal, open_only=True, limit=100)
             await trading.alerts.listing(principal)

@@ -61,7 +61,12 @@ async def prepared(desk: Bench) -> None:
         "place_order", symbol="BTC/USD", side="buy", type="limit", quantity="0.01", price=round(price * 0.96, 2)
     )
     await desk.chartgen("set_alert", symbol="BTC/USD", condition={"price_above": round(price * 2, 2)})
-    decision = {"symbol": "BTC/USD", "action": "BUY", "confidence": 0.7, "reasoning": "the average was reclaimed"}
+    decision: dict[str, Any] = {
+        "symbol": "BTC/USD",
+        "action": "BUY",
+        "confidence": 0.7,
+        "reasoning": "the average was reclaimed",
+    }
     await desk.ask("decisions", "save_decision", **decision)
 
 
@@ -97,7 +102,7 @@ def test_a_missing_field_is_found() -> None:
         value_at({"a": [{"b": 1}]}, "a[0].c")
 
 
-@pytest.mark.usefixtures("short_search")
+@pytest.mark.usefixtures("quick_search")
 @awaited
 async def test_every_question_is_answered_by_its_call(tmp_path: Path) -> None:
     async with bench(tmp_path, BOUGHT) as desk:

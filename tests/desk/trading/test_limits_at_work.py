@@ -101,7 +101,7 @@ def test_a_size_that_just_passes_leaves_no_debt(tmp_path: Path) -> None:
     costs = {"PAPER_SLIPPAGE": "0.0005", "PAPER_FEE": "0.001"}
 
     async def largest(trading: TradingDesk) -> Order:
-        verdict = await trading.portfolio.validate(ME, BTC, Side.BUY, D(1), None)
+        verdict = (await trading.portfolio.validate(ME, BTC, Side.BUY, D(1), None)).verdict
         return await order("all", Side.BUY, str(verdict.max_size))(trading)
 
     at(tmp_path, 5, prices, largest, **costs)

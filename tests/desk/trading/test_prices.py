@@ -154,7 +154,7 @@ def test_an_imported_file_does_not_move_the_equity_of_an_account_on_a_feed(tmp_p
             assert (held.price.value, held.price.end) == (D(100), start + 180)
             after = await trading.portfolio.balance(ME)
             assert (after.total, after.unrealised) == (before.total, before.unrealised)
-            verdict = await trading.portfolio.validate(ME, BTC, Side.BUY, D(1), None)
+            verdict = (await trading.portfolio.validate(ME, BTC, Side.BUY, D(1), None)).verdict
             assert (verdict.valid, "was imported" in verdict.reason) == (False, True)
         assert await trading.prices.before(["BTC/USD"], NOW) == {"BTC/USD": D(100)}
         await trading.close()
