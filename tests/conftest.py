@@ -28,6 +28,8 @@ from tests.searches import search_few_bars, search_only  # noqa: E402
 from tests.servers.desks import fresh_database  # noqa: E402
 from tests.stores.records.postgres_server import NotHere, PostgresServer  # noqa: E402
 
+pytest_plugins = ["tests.failed_tests"]
+
 _MEMORY = Path("/dev/shm")
 _ENOUGH = 4 * 2**30
 """Bytes that must be free there; the tests use a part of this at any time."""
