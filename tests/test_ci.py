@@ -51,21 +51,21 @@ def ci(folder: Path, *options: str, once: int = 0, other: str = "") -> subproces
     )
 
 
-def runs(done: subprocess.CompletedProcess[str]) -> int:
+def sessions(done: subprocess.CompletedProcess[str]) -> int:
     return done.stdout.count("test session starts")
 
 
 def test_tests_that_pass_run_once(tmp_path: Path) -> None:
     done = ci(tmp_path)
     assert done.returncode == 0, done.stdout
-    assert runs(done) == 1
+    assert sessions(done) == 1
     assert "UNSTABLE" not in done.stdout
 
 
 def test_three_tests_that_pass_alone_are_named_and_what_failed_first_is_shown(tmp_path: Path) -> None:
     done = ci(tmp_path, "-n", "2", once=2)
     assert done.returncode == 0, done.stdout
-    assert runs(done) == 2
+    assert sessions(done) == 2
     assert "created: 2/2 workers" in done.stdout
     named = [line for line in done.stdout.splitlines() if line.startswith("UNSTABLE: ")]
     tests = ["test_once[two [words] - here]", "test_once[a::b]", "test_teardown"]
@@ -78,7 +78,7 @@ def test_three_tests_that_pass_alone_are_named_and_what_failed_first_is_shown(tm
 def test_a_test_that_fails_again_fails(tmp_path: Path) -> None:
     done = ci(tmp_path, once=1, other=ALWAYS)
     assert done.returncode == 1, done.stdout
-    assert runs(done) == 2
+    assert sessions(done) == 2
     assert "1 failed, 1 passed" in done.stdout
     assert "UNSTABLE" not in done.stdout
 
@@ -86,11 +86,11 @@ def test_a_test_that_fails_again_fails(tmp_path: Path) -> None:
 def test_four_failures_are_not_tried_again(tmp_path: Path) -> None:
     done = ci(tmp_path, once=3, other=ALWAYS)
     assert done.returncode == 1, done.stdout
-    assert runs(done) == 1
+    assert sessions(done) == 1
 
 
 def test_a_module_that_cannot_be_read_fails_at_once(tmp_path: Path) -> None:
     done = ci(tmp_path, "--continue-on-collection-errors", once=1, other=UNREADABLE)
     assert done.returncode == 1, done.stdout
-    assert runs(done) == 1
+    assert sessions(done) == 1
     assert "1 failed" in done.stdout
