@@ -932,7 +932,7 @@ COUNTS = {
         (
             "stores/test_influx_replace.py::test_a_replacement_that_is_killed_at_any_step_is_done_by_the_next_one",
             "KILLS",
-            7,
+            4,
             100,
         ),
     ],
@@ -1013,6 +1013,7 @@ COUNTS = {
     ],
     "read-only makes nothing; halting is always allowed": [
         ("cli/test_read_only_tools.py::test_no_tool_makes_anything_in_an_empty_home", "SAMPLES", 1, 4),
+        ("cli/test_read_only_tools.py::test_no_tool_makes_anything_in_an_empty_home", "EMPTY", 2, 4),
         ("cli/test_read_only_tools.py::test_no_tool_changes_anything_in_a_used_home", "SAMPLES", 1, 4),
     ],
     "nothing later than the clock is seen by any tool of any server": [
