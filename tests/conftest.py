@@ -7,6 +7,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Generator, Iterator
+from contextlib import suppress
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,8 @@ from openbell.cli.entry import collector_paused  # noqa: E402
 from tests.searches import search_few_bars, search_only  # noqa: E402
 from tests.servers.desks import fresh_database  # noqa: E402
 from tests.stores.records.postgres_server import NotHere, PostgresServer  # noqa: E402
+
+pytest_plugins = ["tests.failed_tests"]
 
 _MEMORY = Path("/dev/shm")
 _ENOUGH = 4 * 2**30
@@ -84,11 +88,27 @@ def short_search(quick_search: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, Any, Any]:
+def pytest_collection(session: pytest.Session) -> Generator[None, Any, Any]:
     """Collects the tests without garbage collections. Later ones are rarer than by default and do not scan the tests."""
     gc.set_threshold(20_000, 20, 20)
     with collector_paused():
+        _compile_part(session.config)
         return (yield)
+
+
+def _compile_part(config: pytest.Config) -> None:
+    """Import some of the tests first, if several processes collect all of them: each compiles another part.
+
+    In a new checkout they would otherwise all compile all tests at the same time, 14 s of the processor each.
+    """
+    given: dict[str, Any] = getattr(config, "workerinput", {})
+    if not given or config.args != config.getini("testpaths"):
+        return
+    tests = Path(__file__).parent
+    number, processes = int(given["workerid"].removeprefix("gw")), given["workercount"]
+    for module in sorted(tests.rglob("test_*.py"))[number::processes]:
+        with suppress(Exception):  # collecting it will report the error
+            import_module(".".join(module.relative_to(tests.parent).with_suffix("").parts))
 
 
 @pytest.hookimpl(trylast=True)

@@ -4,12 +4,16 @@ One server for each pytest process loads the package once and then forks itself 
 gets has a number, pipes, an environment and an end of its own, and can be killed like any other. What only a start from
 nothing can show (how fast it is, what it loads, standard streams that are closed) is tested with `subprocess` as it is.
 
+Nor do these processes search for strategies in the background: `up` and the servers of strategies would use a core as long
+as a test runs them. With SEARCHES in its environment a process does.
+
 The server forks twice and this process adopts the grandchild, so that waiting for it works as for any child. That needs
 Linux; elsewhere, and with PREFORK=0, commands start from nothing.
 """
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import ctypes
 import gc
@@ -30,6 +34,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+SEARCHES = "TESTS_SEARCHES"
+"""The variable of processes that search in the background."""
 _PR_SET_CHILD_SUBREAPER = 36
 _MADV_COLLAPSE = 25
 _LARGE_PAGE = 2 << 20
@@ -197,12 +203,24 @@ def _become(asked: dict[str, Any], ends: list[int]) -> None:
     os.chdir(asked["cwd"])
     time.tzset()
     random.seed()
+    if SEARCHES not in os.environ:
+        _leave_out_search()
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
     module, *words = asked["words"]
     sys.argv = [module, *words]
     os._exit(_ended(module))
+
+
+def _leave_out_search() -> None:
+    """Make the search in the background wait for ever, as one does that another process has begun."""
+    from openbell.desk.strategies.seeding import Seeding
+
+    async def wait(self: Seeding) -> None:
+        await asyncio.Event().wait()
+
+    Seeding.run = wait  # type: ignore[method-assign]
 
 
 def _ended(module: str) -> int:

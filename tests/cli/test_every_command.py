@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from openbell.cli.app import app
 from tests.client import OPENBELL, PATIENCE, Client, environment, run
-from tests.prefork import Process
+from tests.prefork import SEARCHES, Process
 
 Words = tuple[str, ...]
 AT = ("--as-of", "2026-03-02T15:00:00Z")
@@ -70,11 +70,15 @@ def done(home: Path, *words: str, code: int = 0, **settings: str) -> str:
     return ended.stdout
 
 
-def first_line(home: Path, *words: str, containing: str = "", **settings: str) -> str:
+def first_line(home: Path, *words: str, containing: str = "", searches: bool = False, **settings: str) -> str:
     """The first such line of a command that runs until it is interrupted, and then ends without an error."""
     pipe = subprocess.PIPE
     with Process(
-        [*OPENBELL, *words], env=environment(home, **settings), text=True, stdout=pipe, stderr=pipe
+        [*OPENBELL, *words],
+        env={**environment(home, **settings), **({SEARCHES: "1"} if searches else {})},
+        text=True,
+        stdout=pipe,
+        stderr=pipe,
     ) as process:
         try:
             assert process.stdout
@@ -91,7 +95,7 @@ def first_line(home: Path, *words: str, containing: str = "", **settings: str) -
 
 def runs_up(home: Path) -> None:
     assert "22 symbols" in first_line(home, "up", containing="collecting")
-    searching = first_line(home, "up", containing="strategies: searching")
+    searching = first_line(home, "up", containing="strategies: searching", searches=True)
     assert re.search(r": \d+ of 44 series done\n$", searching)
 
 
@@ -101,7 +105,7 @@ def test_up_prints_what_its_search_has_found(tmp_path: Path) -> None:
     file = tmp_path / "bars.csv"
     file.write_text("time,open,high,low,close,volume\n2025-01-01,1,2,1,2,9\n2025-01-02,2,2,1,1,8\n")
     done(tmp_path / "home", "import", str(file), "--symbol", "BTC/USD", FEED="none")
-    line = first_line(tmp_path / "home", *words, containing="validated", FEED="none")
+    line = first_line(tmp_path / "home", *words, containing="validated", searches=True, FEED="none")
     assert line == (
         "openbell: strategies: all watched series are searched; 0 validated and 0 deployed strategies, shown by: openbell "
         """call strategy get_top_strategies '{"symbol": "BTC/USD"}'\n"""

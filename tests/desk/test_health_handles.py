@@ -11,19 +11,22 @@ from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from tests.operations import gauges
 
+LOOKS = 20
+
 
 def test_looking_at_the_health_keeps_no_handle_and_no_thread(tmp_path: Path) -> None:
     async def story() -> None:
         async with Desk(load({"OPENBELL_HOME": str(tmp_path), "OPENBELL_TRADE": "1"})) as desk:
 
             async def held() -> tuple[int, int]:
-                for _ in range(5):
+                for _ in range(LOOKS):
                     desk.health.checks._checked_at = 0.0
                     await desk.health.look()
                 return gauges.handles().total(), gauges.threads()
 
-            before = await held()
-            assert await held() == before
+            before, after = await held(), await held()
+            # A pool may still start some of its threads; one that is lost at each look would be 20 more.
+            assert all(late - early < LOOKS // 2 for early, late in zip(before, after, strict=True)), (before, after)
 
     asyncio.run(story())
 

@@ -244,7 +244,7 @@ def config_of(symbol: str, interval: str) -> dict[str, Any]:
 
 
 SEARCHING = {"strategy", "strategy-db", "get_historical_performance"}
-"""Servers and tools that search for strategies, which takes seconds of computing: they are asked on one exchange."""
+"""Servers and tools that search for strategies: they are asked on one exchange."""
 
 
 async def ask_everything(bench: Bench, vendor: Vendor) -> None:
@@ -276,7 +276,7 @@ def unpaced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @exchanges(*ALL)
-@pytest.mark.usefixtures("unpaced")
+@pytest.mark.usefixtures("unpaced", "quick_search")  # a search asks for the same bars, whatever strategies it tries
 @awaited
 async def test_no_tool_runs_into_the_timeout_at_an_exchange(exchange: Vendor, tmp_path: Path) -> None:
     assert isinstance(exchange.server, ExchangeServer)

@@ -19,6 +19,7 @@ from openbell.indicators.spec import Indicator, Setting
 from openbell.market.bars import Bars, Values, empty
 from openbell.market.errors import DataError
 from openbell.market.timeframes import Timeframe
+from tests.counts import runs
 from tests.indicators.test_every_indicator import (
     INDICATORS,
     close_enough,
@@ -32,6 +33,7 @@ from tests.indicators.test_streamed_signals import extreme_settings, in_ticks, l
 from tests.market.walks import CRYPTO, STOCK, walk
 
 FOLLOWED = [indicator for indicator in INDICATORS if can_follow(indicator)]
+BATCHES = runs(5, soak=50)
 SOURCES = ["crypto", "stock", "stock at 1 h", "stock at 4 h", "ticks", "swings"]
 
 each_followed = pytest.mark.parametrize("indicator", FOLLOWED, ids=lambda indicator: indicator.name)
@@ -97,7 +99,7 @@ def expected_values(request: IndicatorRequest, series: Series) -> list[Values]:
 @each_followed
 class TestFollowing:
     @given(source=st.sampled_from(SOURCES), data=st.data())
-    @settings(deadline=None, max_examples=15)
+    @settings(deadline=None, max_examples=BATCHES)
     def test_in_any_batches_and_after_a_rebuild_is_the_same_as_the_arrays(
         self, indicator: Indicator, source: str, data: st.DataObject
     ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import accumulate
 from math import exp, fsum, log, nan
 
 import numpy as np
@@ -131,7 +132,7 @@ class TestAgainstDefinitions:
     def test_pvt(self, bars: Bars) -> None:
         close, volume = columns(bars, "close", "volume")
         parts = [Fraction(volume[i]) * (Fraction(close[i]) / Fraction(close[i - 1]) - 1) for i in range(1, len(close))]
-        expected = [nan] + [float(sum(parts[: i + 1])) for i in range(len(parts))]
+        expected = [nan, *map(float, accumulate(parts))]
 
         assert agree(lines("pvt", bars)["PVT"], expected, 1.0)
 

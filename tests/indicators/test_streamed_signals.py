@@ -14,10 +14,12 @@ from openbell.indicators.registry import all_indicators, get
 from openbell.indicators.spec import Bar, Indicator, Parameter, Setting, SignalStream
 from openbell.market.bars import Bars, make
 from openbell.market.timeframes import Timeframe
+from tests.counts import runs
 from tests.indicators.test_every_indicator import crypto_bars, stock_bars
 from tests.market.walks import CRYPTO, at, minutes, walk
 
 WITH_SIGNALS = [indicator for indicator in all_indicators().values() if indicator.signals]
+WALKS = runs(10, soak=200)
 KNOWN = """cipher_b double_pattern fractals gann_swing heikin_ashi kalman_volume rsi rsi_mfi_stoch sar squeeze supertrend
 volatility_stop volume_spread wavetrend zigzag""".split()
 
@@ -117,7 +119,7 @@ class TestSignals:
             signal.label
             for bars in (crypto_bars(), stock_bars(), long_swings(), in_ticks())
             for chosen in extreme_settings(indicator)
-            for signal in streamed_signals(indicator, chosen, bars)
+            for signal in indicator.run(bars, **chosen).signals
         }
 
         assert seen == set(indicator.labels)
@@ -136,7 +138,7 @@ class TestSignals:
         ticks=st.sampled_from([None, 20, 1000]),
         data=st.data(),
     )
-    @settings(deadline=None, max_examples=25)
+    @settings(deadline=None, max_examples=WALKS)
     def test_of_any_walk_with_any_settings_at_every_prefix(
         self,
         indicator: Indicator,

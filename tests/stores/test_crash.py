@@ -22,7 +22,7 @@ from openbell.market.errors import StoreError
 from openbell.market.series import Series
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
-from tests.counts import runs
+from tests.counts import SOAK, runs
 from tests.stores.child import Child
 from tests.stores.faults import ERRORS, struck
 from tests.stores.model import Model, Reader, assert_same
@@ -203,11 +203,12 @@ def test_the_store_recovers_after_dying_at_any_step(memory_path: Path, name: str
     *died, whole = folders
     assert died
     memory = _remember(memory_path / "base", SCENARIOS[name])
-    for folder in died:
+    for number, folder in enumerate(died):
         where = f"{name}: {(folder / 'died').read_text()}, step {folder.name}"
         store = ParquetStore(folder)
         _check_halfway(store, SCENARIOS[name], memory, where)
-        _check_repeated(store, folder, SCENARIOS[name], where)
+        if SOAK or number % 2 == 0:
+            _check_repeated(store, folder, SCENARIOS[name], where)
         store.close()
     assert not (whole / "died").exists()
     store = ParquetStore(whole)
@@ -240,7 +241,8 @@ def test_the_store_recovers_after_an_error_at_any_step(memory_path: Path, name: 
                 assert steps.struck
         where = f"{name}: {steps.struck}, step {number}"
         _check_halfway(store, scenario, memory, where)
-        _check_repeated(store, folder, scenario, where)
+        if SOAK or number % 2 == 1:  # the others after the process has died there
+            _check_repeated(store, folder, scenario, where)
         store.close()
         number, more = number + 1, bool(steps.struck)
     assert number > 3

@@ -22,7 +22,7 @@ from tests.stores.influx_server import InfluxServer, NotHere
 from tests.stores.model import assert_same
 from tests.stores.samples import EVER, LIVE
 
-KILLS = runs(7, soak=100)
+KILLS = runs(4, soak=100)
 """Steps of each replacement at which it is killed, at most all. Most steps delete bars that were made of minutes."""
 
 

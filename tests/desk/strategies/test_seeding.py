@@ -18,13 +18,20 @@ from openbell.market.series import Series
 from openbell.stores.records import strategies as queries
 from tests.client import OPENBELL, Client, run
 from tests.desk.strategies.days import corrected, imported
+from tests.prefork import SEARCHES
 from tests.servers.desks import Bench, awaited, bench_as_found, data
 from tests.servers.reverting_market import BUYS_LOW, FIRST
 from tests.waiting import PATIENCE, until, wait_for
 
 BTC = "BTC/USD"
-SEARCH_PATIENCE = 120.0
+SEARCH_PATIENCE = 600.0
 """A search computes for seconds in a process that gives way to everything else on the machine."""
+
+
+@pytest.fixture(autouse=True)
+def _searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of these tests search in the background."""
+    monkeypatch.setenv(SEARCHES, "1")
 
 
 @pytest.fixture
@@ -65,7 +72,7 @@ async def test_watched_series_are_searched_and_a_new_spec_after_them(home: Path)
             total: int = page["pagination"]["total"]
             return total
 
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(SEARCH_PATIENCE):
             while await tried() < 2:
                 await asyncio.sleep(0.05)
 
