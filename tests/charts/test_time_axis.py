@@ -65,7 +65,10 @@ class TestNewest:
             (CRYPTO, Timeframe.D1, None, "16 Nov 2026 · UTC"),
             (STOCK, Timeframe.D1, None, "17 Nov 2026 · New York"),
             (STOCK, Timeframe.W1, None, "9 Nov 2026 · New York"),
-            (STOCK, Timeframe.D1, "Asia/Tokyo", "17 Nov 2026 · New York"),
+            (STOCK, Timeframe.D1, "Asia/Tokyo", "17 Nov 2026 · New York days"),
+            (STOCK, Timeframe.W1, "Etc/UTC", "9 Nov 2026 · New York days"),
+            (STOCK, Timeframe.D1, "America/New_York", "17 Nov 2026 · New York"),
+            (CRYPTO, Timeframe.D1, "Asia/Tokyo", "16 Nov 2026 · UTC days"),
             (FOREX, Timeframe.D1, None, "17 Nov 2026 · New York"),
         ],
     )

@@ -163,6 +163,17 @@ async def test_the_session_is_in_the_result_of_every_format(home: Path) -> None:
         assert "did you mean 'regular'" in refused
 
 
+def test_the_command_notes_that_days_are_those_of_the_market(home: Path, tmp_path: Path) -> None:
+    output = tmp_path / "chart.svg"
+    for words, expected in ((("-t", "1d"), True), (("-t", "1h"), False)):
+        asked = (*words, "-n", "5", "--timezone", "Asia/Tokyo", "--as-of", SEEN, "-o", str(output))
+        code, _, said = command(home, "chart", "AAPL", *asked)
+        assert code == 0
+        assert ("dates of the market (New York), not of Asia/Tokyo" in said) == expected
+        assert ("· New York days<" in output.read_text()) == expected
+        assert ("· Tokyo<" in output.read_text()) != expected
+
+
 def test_the_picture_of_regular_hours_says_so(home: Path, tmp_path: Path) -> None:
     output = tmp_path / "chart.svg"
     for words, expected in ((("--session", "regular"), True), ((), False)):

@@ -71,7 +71,10 @@ def test_the_contracts_example(client: Client) -> None:
     assert rsi["hlines"] == [{"y": 30.0, "label": "oversold"}, {"y": 70.0, "label": "overbought"}]
     price = summary["price"]
     assert price["bars"] == 200
-    assert set(price) == {"bars", "first", "last", "range", "total_volume", "change_pct"}
+    assert set(price) == {"bars", "first", "last", "range", "total_volume", "change_pct", "change_over"}
+    first, last = price["first"], price["last"]
+    assert price["change_over"] == {"bars": 200, "from_open": first["date"], "to_close": last["date"]}
+    assert price["change_pct"] == pytest.approx((last["close"] / first["open"] - 1) * 100)
 
 
 def test_the_golden_cross_is_that_of_averages_added_up_from_the_bars(client: Client) -> None:
@@ -115,6 +118,18 @@ def test_the_time_zone_is_an_argument(client: Client) -> None:
         zone: chart(client, bars=30, timezone=zone)["content"][0]["data"] for zone in (None, "etc/utc", "Asia/Tokyo")
     }
     assert pictures[None] == pictures["etc/utc"] != pictures["Asia/Tokyo"]
+
+
+def test_days_stay_those_of_the_market_and_a_note_says_so(client: Client) -> None:
+    def note(timeframe: str, zone: str | None, form: str = "png") -> str:
+        made = chart(client, bars=5, timeframe=timeframe, timezone=zone, format=form)
+        return str(made["_meta"]["openbell/truth"].get("note"))
+
+    expected = "bars of a day and longer have the dates of the market (UTC), not of Asia/Tokyo"
+    assert expected in note("1d", "Asia/Tokyo")
+    assert expected in note("1w", "Asia/Tokyo", "both")
+    for others in (("1d", "Etc/UTC"), ("1d", None), ("4h", "Asia/Tokyo"), ("1d", "Asia/Tokyo", "summary")):
+        assert "timezone" not in note(*others), others
 
 
 def test_color_and_width_of_an_indicator_change_its_picture_alone(client: Client) -> None:

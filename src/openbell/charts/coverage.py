@@ -50,29 +50,38 @@ def line(x: Values, y: Values, width: float, inside: Bounds, dash: tuple[float, 
     highest, lowest = (np.minimum(left, right) - reach)[piece], (np.maximum(left, right) + reach)[piece]
     inclined = slope[piece]
     one = left[piece] + cut.start * inclined
-    rise = wide * inclined
-    rise = np.where(np.abs(rise) < _LEVEL, _LEVEL, rise)
-    two = one + rise
-    top = np.clip(np.maximum(np.minimum(one, two) - half, highest), inside.top, inside.bottom)
-    bottom = np.clip(np.minimum(np.maximum(one, two) + half, lowest), inside.top, inside.bottom)
+    two = one + wide * inclined
+    upper, rise = np.minimum(one, two), np.maximum(np.abs(two - one), _LEVEL)
+    near = upper - half
+    top = np.maximum(near, highest).clip(inside.top, inside.bottom)
+    bottom = np.minimum(upper + rise + half, lowest).clip(inside.top, inside.bottom)
     above = np.floor(top).astype(np.int64)
     count = np.maximum(np.ceil(bottom).astype(np.int64) - above, 0)
-    at = np.repeat(np.arange(len(count)), count)
-    row = np.arange(len(at)) + (above - (np.cumsum(count) - count))[at]
-    upper, lower = np.maximum(row, top[at]), np.minimum(row + 1.0, bottom[at])
-    near, far = (one - half)[at], (one + half)[at]
-    climb = rise[at]
-    area = _below(lower - near, climb)
-    area -= _below(upper - near, climb)
-    area -= _below(lower - far, climb)
-    area += _below(upper - far, climb)
-    area *= (wide / (2 * rise))[at]
+    # The areas above the edges of each piece's rows; the differences are the areas within the rows.
+    edges = count + 1
+    end = edges.cumsum()
+    at = np.repeat(cut.number, edges)
+    offset = above - (end - edges)
+    order = np.arange(len(at))
+    edge = (order + offset.take(at)).astype(np.float64)
+    edge[end - edges] = top
+    edge[end - 1] = bottom
+    edge -= near.take(at)
+    edge /= rise.take(at)
+    area = _above(edge)
+    edge -= (2 * half / rise).take(at)
+    area -= _above(edge)
+    area *= (wide * rise / 2).take(at)
+    area[:-1] = area[1:] - area[:-1]
+    area[end - 1] = 0.0
     # Add up the pieces of each column, in an array with one element for each row between the column's top and bottom.
     highest_row = np.minimum.reduceat(above, cut.first)
     tall = np.maximum.reduceat(above + count, cut.first) - highest_row
-    skipped = np.cumsum(tall) - tall - highest_row
-    parts = np.bincount(row + skipped[cut.group][at], weights=area, minlength=int(tall.sum()))
-    rows = np.arange(len(parts)) - np.repeat(skipped, tall)
+    skipped = tall.cumsum() - tall - highest_row
+    size = int(tall.sum())
+    order += (offset + skipped.take(cut.group)).take(at)
+    parts = np.bincount(order, weights=area, minlength=size)[:size]
+    rows = np.arange(size) - np.repeat(skipped, tall)
     return Covered(rows, np.repeat(cut.column, tall), np.minimum(parts, 1.0))
 
 
@@ -82,6 +91,8 @@ _NONE = Covered(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 class _Cut(NamedTuple):
     """The pieces of a line and the pixel columns that they are in."""
 
+    number: Index
+    """0, 1, 2 … for each piece."""
     piece: Index
     """For each piece, the index of the line's point before it."""
     start: Values
@@ -113,13 +124,10 @@ def _cut(points: bytes, left: int, right: int, dash: tuple[float, float] | None)
     middle, wide = middle[keep], wide[keep]
     piece = np.searchsorted(x, middle, side="right") - 1
     column, starts, group = np.unique(np.floor(middle).astype(np.int64), return_index=True, return_inverse=True)
-    return _Cut(piece, cuts[:-1][keep] - x[piece], wide, group, starts, column)
+    return _Cut(np.arange(len(piece)), piece, cuts[:-1][keep] - x[piece], wide, group, starts, column)
 
 
-def _below(level: Values, rise: Values) -> Values:
-    """Returns 2 · rise · mean of max(0, level − t · rise) for t from 0 to 1."""
-    start, end = np.maximum(level, 0.0), np.maximum(level - rise, 0.0)
-    start *= start
-    end *= end
-    start -= end
-    return start
+def _above(level: Values) -> Values:
+    """Returns twice the mean of max(0, level − t) for t from 0 to 1."""
+    started = np.minimum(np.maximum(level, 0.0), 1.0)
+    return started * (level + level - started)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -12,13 +13,16 @@ import numpy.typing as npt
 
 Pixels = npt.NDArray[np.uint32]
 """Packed colours, red in the lowest byte."""
-_LEVEL = 2
-_STRIP = 1 << 18
+Index = npt.NDArray[np.int64]
+_UP = 2
+_STRIP = 1 << 20
 _BINS = 1 << 15
 _KEPT = 1 << 19
 """The number of runs that are kept from the first pass for the second; others are found again, which needs less memory."""
 _RUN_LENGTHS = (1, 2, 8, 64, 512)
 _COARSE = 0b11110_11110_11110
+_LEVELS = np.arange(32, dtype=np.int16)
+"""The values of a channel with 5 bits."""
 
 
 def png(pixels: Pixels) -> bytes:
@@ -29,85 +33,102 @@ def png(pixels: Pixels) -> bytes:
     """
     height, width = pixels.shape
     tall = max(1, _STRIP // width)
-    counts, strips = np.zeros(_BINS), list[_Strip | None]()
-    room = _KEPT
+    counts, kept, room = np.zeros(_BINS), list[_Runs](), _KEPT
     for top in range(0, height, tall):
-        strip = _strip(pixels[top : top + tall].reshape(-1))
-        counts += np.bincount(strip.bins, weights=strip.lengths, minlength=_BINS)
-        room -= len(strip.colors)
-        strips.append(strip if room >= 0 else None)
+        runs = _runs(pixels[top : top + tall])
+        counts += np.bincount(runs.bins, weights=runs.lengths, minlength=_BINS)
+        room -= len(runs.bins)
+        if room >= 0:
+            kept.append(runs)
+    again = (_runs(pixels[top : top + tall]) for top in range(len(kept) * tall, height, tall))
     table, size = _entries(counts)
-    packer = zlib.compressobj(_LEVEL)
-    body, colors, ranks = [], np.zeros(256, dtype="<u4"), np.zeros(256, dtype=np.uint8)
-    for number, kept in enumerate(strips):
-        strip = kept or _strip(pixels[number * tall : (number + 1) * tall].reshape(-1))
-        index = table[strip.bins]
-        _fill_palette(colors, ranks, index, strip)
-        rows = np.zeros((-(-int(strip.lengths.sum()) // width), width + 1), dtype=np.uint8)
-        rows[:, 1:] = np.repeat(index, strip.lengths).reshape(-1, width)
-        body.append(packer.compress(rows.data))
+    # Most bytes are zeros after the filter. Zlib looks for runs of equal bytes only, which is faster and finds nearly all.
+    packer = zlib.compressobj(1, strategy=zlib.Z_RLE)
+    colors, ranks = np.zeros(256, dtype="<u4"), np.zeros(256, dtype=np.uint8)
+    body, above = [], np.zeros(width, dtype=np.uint8)
+    for runs in chain(kept, again):
+        entry = table.take(runs.bins)
+        _fill_palette(colors, ranks, entry, runs)
+        rows = np.repeat(entry.astype(np.uint8), runs.lengths).reshape(-1, width)
+        body.append(packer.compress(_filtered(rows, above).data))
+        above = rows[-1]
     body.append(packer.flush())
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
-    palette = colors.view(np.uint8).reshape(-1, 4)[:size, :3].tobytes()
-    chunks = (_chunk(b"IHDR", header), _chunk(b"PLTE", palette), _chunk(b"IDAT", b"".join(body)), _chunk(b"IEND", b""))
+    entries = colors.view(np.uint8).reshape(-1, 4)[:size, :3].tobytes()
+    chunks = (_chunk(b"IHDR", header), _chunk(b"PLTE", entries), _chunk(b"IDAT", b"".join(body)), _chunk(b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
-class _Strip(NamedTuple):
+def _filtered(rows: npt.NDArray[np.uint8], above: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Returns rows as PNG's filter `Up` writes them: the number of the filter, then differences from the row above."""
+    filtered = np.empty((len(rows), rows.shape[1] + 1), dtype=np.uint8)
+    filtered[:, 0] = _UP
+    np.subtract(rows[0], above, out=filtered[0, 1:])
+    np.subtract(rows[1:], rows[:-1], out=filtered[1:, 1:])
+    return filtered
+
+
+class _Runs(NamedTuple):
     """Runs of equal pixels: their colours, their lengths, and their colours reduced to 5 bits per channel (bins)."""
 
     colors: Pixels
-    lengths: npt.NDArray[np.int32]
-    bins: npt.NDArray[np.uint16]
+    lengths: Index
+    bins: Index
 
 
-def _strip(flat: Pixels) -> _Strip:
-    starts = np.concatenate(([0], np.flatnonzero(flat[1:] != flat[:-1]) + 1, [len(flat)]))
-    colors = flat[starts[:-1]]
+def _runs(pixels: Pixels) -> _Runs:
+    flat = pixels.reshape(-1)
+    changes = np.flatnonzero(flat[1:] != flat[:-1])
+    starts = np.zeros(len(changes) + 2, dtype=np.int64)
+    np.add(changes, 1, out=starts[1:-1])
+    starts[-1] = len(flat)
+    colors = flat.take(starts[:-1])
     bins = (colors & 0xF8) << 7 | (colors & 0xF800) >> 6 | (colors & 0xF80000) >> 19
-    return _Strip(colors, np.diff(starts).astype(np.int32), bins.astype(np.uint16))
+    return _Runs(colors, starts[1:] - starts[:-1], bins.astype(np.int64))
 
 
-def _entries(counts: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.uint8], int]:
+def _entries(counts: npt.NDArray[np.float64]) -> tuple[Index, int]:
     """Returns the palette entry of each bin and the number of entries. Rare bins use the entry of the closest common bin.
 
     `counts` are the pixels of each bin.
     """
-    used = np.flatnonzero(counts)
+    used = np.flatnonzero(counts > 0)
     order = used[np.argsort(-counts[used], kind="stable")]
     kept, rest = order[:256], order[256:]
-    table = np.zeros(_BINS, dtype=np.uint8)
-    table[kept] = np.arange(len(kept), dtype=np.uint8)
+    table = np.zeros(_BINS, dtype=np.int64)
+    table[kept] = np.arange(len(kept))
     if len(rest):
         # Neighbouring bins share one entry. A matrix product would leave its worker threads spinning.
         cells, cell = np.unique(rest & _COARSE, return_inverse=True)
-        one, two = _channels(cells), _channels(kept)
         distance = np.zeros((len(cells), len(kept)), dtype=np.int16)
-        for channel in range(3):
-            apart = one[:, channel, None] - two[None, :, channel]
-            distance += apart * apart
-        table[rest] = distance.argmin(axis=1).astype(np.uint8)[cell]
+        for shift in (10, 5, 0):
+            apart = _LEVELS[:, None] - (kept >> shift & 31).astype(np.int16)
+            distance += (apart * apart).take(cells >> shift & 31, axis=0)
+        table[rest] = distance.argmin(axis=1)[cell]
     return table, len(kept)
 
 
-def _fill_palette(colors: Pixels, ranks: npt.NDArray[np.uint8], index: npt.NDArray[np.uint8], strip: _Strip) -> None:
-    """Writes a strip's colours into the palette. Colours of longer runs replace those of shorter ones."""
+def _fill_palette(colors: Pixels, ranks: npt.NDArray[np.uint8], entry: Index, runs: _Runs) -> None:
+    """Writes the colours of runs into the palette. Colours of longer runs replace those of shorter ones.
+
+    `ranks` are the positions in `_RUN_LENGTHS` of the runs that the colours are from.
+    """
+    long_enough = [np.flatnonzero(runs.lengths >= _RUN_LENGTHS[1])]
+    for least in _RUN_LENGTHS[2:]:
+        long_enough.append(long_enough[-1].compress(runs.lengths.take(long_enough[-1]) >= least))
     # The longest runs first: few of the many short runs have an entry that is still free.
-    filled = np.zeros(256, dtype=bool)
+    free = np.ones(256, dtype=bool)
     for rank in reversed(range(len(_RUN_LENGTHS))):
-        wanted = (~filled & (ranks <= rank)).take(index)
-        wanted &= strip.lengths >= _RUN_LENGTHS[rank]
-        chosen = np.flatnonzero(wanted)
-        entry = index.take(chosen)
-        colors[entry] = strip.colors.take(chosen)
-        now = np.zeros(256, dtype=bool)
-        now[entry] = True
-        ranks[now] = rank
-        filled |= now
-
-
-def _channels(bins: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:
-    return np.stack((bins >> 10, bins >> 5 & 31, bins & 31), axis=1).astype(np.int16)
+        free &= ranks <= rank
+        if rank:
+            chosen = long_enough[rank - 1]
+            chosen = chosen.compress(free.take(entry.take(chosen)))
+        else:
+            chosen = np.flatnonzero(free.take(entry))
+        filled = entry.take(chosen)
+        colors[filled] = runs.colors.take(chosen)
+        ranks[filled] = rank
+        free[filled] = False
 
 
 def _chunk(name: bytes, data: bytes) -> bytes:

@@ -39,6 +39,10 @@ def summary(symbol: str, interval: str, bars: Bars, indicators: list[Computed], 
 
 
 def _price(bars: Bars) -> dict[str, Any]:
+    """Returns statistics of the bars. `change_over` is what `change_pct` is measured over.
+
+    It has the opening times of the bars whose open and close are compared, as `first` and `last` have them.
+    """
     first, last = 0, len(bars) - 1
     opened, closed = float(bars.open[first]), float(bars.close[last])
     return {
@@ -55,6 +59,7 @@ def _price(bars: Bars) -> dict[str, Any]:
         "range": price_range(bars),
         "total_volume": volume(total(bars.volume)),
         "change_pct": change_in_percent(opened, closed),
+        "change_over": {"bars": len(bars), "from_open": _date(bars, first), "to_close": _date(bars, last)},
     }
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from openbell.charts.encode import Pixels, jpeg, png
 from openbell.charts.raster import render
 from openbell.charts.scene import Scene
 
 _MAX_KEPT = 1_500_000
+_LARGEST = 1 << 22
+"""Bytes of the largest array that a picture of usual size needs beside its canvas, with some room."""
 _spare: list[Pixels] = []
 """The canvas of the last picture, if it has at most `_MAX_KEPT` pixels. A thread that draws removes it from the list."""
 
@@ -31,3 +35,14 @@ def _spare_canvas(shape: tuple[int, int]) -> Pixels | None:
     except IndexError:  # none yet, or another thread uses it
         return None
     return spare if spare.shape == shape else None
+
+
+def _keep_freed_memory() -> None:
+    """Allocates and frees one large array. From then on glibc reuses freed arrays up to this size.
+
+    By default it returns large arrays to the system, and each chart has several hundred page faults.
+    """
+    np.empty(_LARGEST, dtype=np.uint8)
+
+
+_keep_freed_memory()

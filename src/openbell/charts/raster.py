@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.charts import fonts
-from openbell.charts.coverage import Bounds, Covered, line
+from openbell.charts.blend import Pixels, blend, packed, ramp, share_of, shares, shares_by_coverage
+from openbell.charts.coverage import Bounds, Covered, Index, line
 from openbell.charts.scene import Band, Box, Boxes, Color, Dot, Label, Scene, Stroke, box
 from openbell.market.bars import Values
 
-Pixels = npt.NDArray[np.uint32]
-_RED_BLUE, _GREEN, _HALF_RED_BLUE = np.uint32(0xFF00FF), np.uint32(0x00FF00), np.uint32(0x800080)
 _STRIP = 1 << 19
 """The number of pixels that are blended at once; more need more memory and are not faster."""
 _PLACES = 1 << 17
@@ -50,16 +49,12 @@ def render(scene: Scene, scale: float = 1.0, text: bool = True, into: Pixels | N
     return canvas.pixels
 
 
-def _packed(color: Color) -> int:
-    return color[0] | color[1] << 8 | color[2] << 16
-
-
 class _Canvas:
     """Pixels as packed 32-bit values, red in the lowest byte."""
 
     def __init__(self, width: int, height: int, background: Color, scale: float, into: Pixels | None) -> None:
         self.width, self.height, self.scale = width, height, scale
-        self.background = np.uint32(_packed(background))
+        self.background = packed(background)
         self.pixels: Pixels = np.empty((height, width), dtype=np.uint32) if into is None else into
         self.pixels[...] = self.background
         self.flat = self.pixels.reshape(-1)
@@ -77,20 +72,21 @@ class _Canvas:
     def boxes(self, item: Boxes) -> None:
         if len(item.left) > _FEW and item.color[3] == 255 and self._columns(item):
             return
-        scale, alpha = self.scale, item.color[3]
-        value, share = np.uint32(_packed(item.color)), np.uint32(round(alpha * 256 / 255))
+        scale, opaque, value, share = self.scale, item.color[3] == 255, packed(item.color), share_of(item.color)
         left, top, right, bottom, pixels = self.left, self.top, self.right, self.bottom, self.pixels
         edges = (item.left.tolist(), item.top.tolist(), item.right.tolist(), item.bottom.tolist())
-        for edge in zip(*edges, strict=True):
-            x0, y0, x1, y1 = (round(value * scale) for value in edge)
-            if (x0 := max(x0, left)) < (x1 := min(x1, right)) and (y0 := max(y0, top)) < (y1 := min(y1, bottom)):
-                if alpha == 255:
-                    pixels[y0:y1, x0:x1] = value
-                    continue
-                tall = max(1, _STRIP // (x1 - x0))
-                for start in range(y0, y1, tall):
-                    patch = pixels[start : min(start + tall, y1), x0:x1]
-                    patch[...] = _blend(patch, item.color, share)
+        for x0, y0, x1, y1 in zip(*edges, strict=True):
+            first, last = max(round(x0 * scale), left), min(round(x1 * scale), right)
+            start, end = max(round(y0 * scale), top), min(round(y1 * scale), bottom)
+            if first >= last or start >= end:
+                continue
+            if opaque:
+                pixels[start:end, first:last] = value
+                continue
+            tall = max(1, _STRIP // (last - first))
+            for row in range(start, end, tall):
+                patch = pixels[row : min(row + tall, end), first:last]
+                patch[...] = blend(patch, item.color, share)
 
     def _columns(self, item: Boxes) -> bool:
         """Draws narrow boxes of equal width, such as candles, at once. Returns False if they are not, and draws nothing."""
@@ -104,14 +100,14 @@ class _Canvas:
         upto = np.cumsum(tall)
         before = upto - tall
         start = top * self.width + x0 - before * self.width
-        value = np.uint32(_packed(item.color))
+        value = packed(item.color)
         # Tall columns have many pixels: their places are computed for some columns at a time.
         cuts = np.searchsorted(upto, np.arange(_PLACES, upto[-1], _PLACES)).tolist()
         for first, last in pairwise((0, *cuts, len(tall))):
             if last == first:
                 continue
-            pixels = np.arange(int(before[first]), int(upto[last - 1]))
-            at = pixels * self.width + np.repeat(start[first:last], tall[first:last])
+            at = np.repeat(start[first:last], tall[first:last])
+            at += np.arange(int(before[first]) * self.width, int(upto[last - 1]) * self.width, self.width)
             for _ in range(int(wide[0])):
                 self.flat[at] = value
                 at += 1
@@ -126,22 +122,28 @@ class _Canvas:
                 continue
             centres = np.arange(first, last) + 0.5
             one, two = np.interp(centres, x, upper), np.interp(centres, x, lower)
-            top = np.clip(np.rint(np.minimum(one, two)), self.top, self.bottom).astype(np.int16)
+            # Whole rows of the canvas, so that pixels have the same numbers in the rows and in the canvas.
+            top, tall = np.zeros(self.width, dtype=np.int16), np.zeros(self.width, dtype=np.uint16)
+            top[first:last] = np.clip(np.rint(np.minimum(one, two)), self.top, self.bottom)
             bottom = np.clip(np.rint(np.maximum(one, two)), self.top, self.bottom).astype(np.int16)
-            low, high, step = int(top.min()), int(bottom.max()), max(1, _STRIP // (last - first))
+            tall[first:last] = bottom - top[first:last]
+            low, high, step = int(top[first:last].min()), int(bottom.max()), max(1, _STRIP // self.width)
             for start in range(low, high, step):
                 rows = np.arange(start, min(start + step, high), dtype=np.int16)[:, None]
-                inside = (rows >= top) & (rows < bottom)
-                self._tint(self.pixels[start : start + len(rows), first:last], inside, item.color)
+                self._tint(start, (rows - top).view(np.uint16) < tall, item.color)
 
-    def _tint(self, patch: Pixels, inside: npt.NDArray[np.bool_], color: Color) -> None:
-        """Blends a colour into the pixels inside: pixels with the background colour at once, the others one by one."""
-        share = np.uint32(round(color[3] * 256 / 255))
-        bare = patch == self.background
-        rest = np.flatnonzero(inside & ~bare)
-        np.copyto(patch, _blend(self.background, color, share), where=inside & bare)
-        rows, columns = np.divmod(rest, patch.shape[1])
-        patch[rows, columns] = _blend(patch[rows, columns], color, share)
+    def _tint(self, start: int, inside: npt.NDArray[np.bool_], color: Color) -> None:
+        """Blends a colour into the pixels inside, from a row on.
+
+        Pixels with the background colour get the same new colour; the others are blended one by one.
+        """
+        share, first = share_of(color), start * self.width
+        pixels, within = self.flat[first : first + inside.size], inside.reshape(-1)
+        bare = pixels == self.background
+        rest = np.flatnonzero(within > bare)
+        bare &= within
+        np.copyto(pixels, blend(self.background, color, share), where=bare)
+        pixels[rest] = blend(pixels.take(rest), color, share)
 
     # Lines
 
@@ -160,7 +162,7 @@ class _Canvas:
 
     def _cover(self, covered: Covered, color: Color) -> None:
         at = covered.row * self.width + covered.column
-        self.flat[at] = _blend(self.flat[at], color, _shares(covered.part, color))
+        self.flat[at] = blend(self.flat.take(at), color, shares(covered.part, color))
 
     def _level(self, first: float, last: float, y: float, item: Stroke) -> None:
         """Draws a horizontal line on whole pixels, which look sharper than blended edges."""
@@ -171,13 +173,15 @@ class _Canvas:
         y0 = max(self.top, y0)
         if x1 <= x0 or y1 <= y0:
             return
-        columns = np.arange(x0, x1)
-        if item.dash:
-            on, off = (part * scale for part in item.dash)
-            columns = columns[(columns - first) % (on + off) < on]
-        share = np.uint32(round(item.color[3] * 256 / 255))
-        patch = self.pixels[y0:y1]
-        patch[:, columns] = _blend(patch[:, columns], item.color, share)
+        share = share_of(item.color)
+        if not item.dash:
+            patch = self.pixels[y0:y1, x0:x1]
+            patch[...] = blend(patch, item.color, share)
+            return
+        columns = _dashes(x0, x1, first, item.dash[0] * scale, item.dash[1] * scale)
+        for row in range(y0, y1):
+            at = columns + row * self.width
+            self.flat[at] = blend(self.flat.take(at), item.color, share)
 
     # Dots and text
 
@@ -186,61 +190,60 @@ class _Canvas:
         stamp = _disc(round(radius * 8) / 8)
         size = stamp.shape[0]
         x, y = round(item.x * self.scale - size / 2), round(item.y * self.scale - size / 2)
-        self._stamp(stamp, x, y, item.color)
+        found = self._patch(stamp, x, y)
+        if found:
+            patch, part = found
+            patch[...] = blend(patch, item.color, shares_by_coverage(item.color).take(stamp[part]))
 
     def label(self, item: Label) -> None:
-        size = item.size * self.scale
+        size, color = item.size * self.scale, item.color
         shape, dx, dy = fonts.mask(item.text, size, item.bold)
         x = item.x * self.scale
         if item.anchor != "left":
             x -= fonts.width(item.text, size, item.bold) * (0.5 if item.anchor == "center" else 1.0)
         baseline = round(item.y * self.scale + size * fonts.CAP_HEIGHT / 2)
-        self._stamp(shape, round(x) + dx, baseline + dy, item.color)
+        found = self._patch(shape, round(x) + dx, baseline + dy)
+        if not found:
+            return
+        patch, part = found
+        under = patch[0, 0]
+        if (patch == under).all():
+            patch[...] = _text_on(int(under), color, item.text, size, item.bold)[part]
+        else:
+            patch[...] = blend(patch, color, shares_by_coverage(color).take(shape[part]))
 
-    def _stamp(self, shape: npt.NDArray[np.uint8], x: int, y: int, color: Color) -> None:
+    def _patch(self, shape: fonts.Mask, x: int, y: int) -> tuple[Pixels, tuple[slice, slice]] | None:
+        """Returns the pixels under a shape, and the part of the shape that is not clipped."""
         x0, y0 = max(x, self.left), max(y, self.top)
         x1, y1 = min(x + shape.shape[1], self.right), min(y + shape.shape[0], self.bottom)
         if x1 <= x0 or y1 <= y0:
-            return
-        part = shape[y0 - y : y1 - y, x0 - x : x1 - x]
-        patch = self.pixels[y0:y1, x0:x1]
-        if (patch == patch[0, 0]).all():
-            patch[...] = _ramp(int(patch[0, 0]), color)[part]
-        else:
-            patch[...] = _blend(patch, color, _shares(part / 255, color))
+            return None
+        return self.pixels[y0:y1, x0:x1], (slice(y0 - y, y1 - y), slice(x0 - x, x1 - x))
 
 
 def _runs(x: Values, *series: Values) -> list[tuple[Values, ...]]:
     """Returns the runs of points in which no series is NaN."""
-    good = ~np.isnan(series[0])
+    missing = np.isnan(series[0])
     for values in series[1:]:
-        good &= ~np.isnan(values)
-    if good.all():
+        missing |= np.isnan(values)
+    if not missing.any():
         return [(x, *series)]
+    good = ~missing
     edges = np.flatnonzero(np.diff(np.concatenate(([False], good, [False]))))
     return [(x[a:b], *(values[a:b] for values in series)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def _blend(pixels: Pixels | np.uint32, color: Color, share: npt.NDArray[np.uint32] | np.uint32) -> Pixels:
-    """Blends a colour into pixels by shares of 256, rounded. Red and blue are multiplied together."""
-    rest = np.uint32(256) - share
-    red_blue = np.uint32(color[0] | color[2] << 16)
-    green = np.uint32(color[1] << 8)
-    one = ((pixels & _RED_BLUE) * rest + red_blue * share + _HALF_RED_BLUE) >> np.uint32(8)
-    two = ((pixels & _GREEN) >> np.uint32(8)) * rest + (green >> np.uint32(8)) * share + np.uint32(128)
-    mixed: Pixels = (one & _RED_BLUE) | (two & _GREEN)
-    return mixed
+@lru_cache(maxsize=64)
+def _dashes(start: int, end: int, first: float, on: float, off: float) -> Index:
+    """Returns the columns from `start` to `end` that the dashes of a line cover that begins at `first`."""
+    columns = np.arange(start, end)
+    return columns[(columns - first) % (on + off) < on]
 
 
-def _shares(part: Values, color: Color) -> npt.NDArray[np.uint32]:
-    """Returns the covered parts of pixels times the colour's opacity, in 256ths."""
-    return np.rint(part * (color[3] * 256 / 255)).astype(np.uint32)
-
-
-@lru_cache(maxsize=256)
-def _ramp(under: int, color: Color) -> Pixels:
-    """Returns `color` blended into `under` with each coverage from 0 to 255."""
-    return _blend(np.uint32(under), color, _shares(np.arange(256) / 255, color))
+@lru_cache(maxsize=512)
+def _text_on(under: int, color: Color, text: str, size: float, bold: bool) -> Pixels:
+    """Returns the pixels of a text on one colour. Cached, because most labels of successive charts are the same."""
+    return ramp(under, color)[fonts.mask(text, size, bold)[0]]
 
 
 @lru_cache(maxsize=64)

@@ -69,15 +69,26 @@ def zone_of(bars: Bars, asked: tzinfo | None = None) -> tzinfo:
     return EASTERN if stock or by_currency_day(bars.instrument, bars.timeframe) else UTC
 
 
+def unused_zone_note(bars: Bars, asked: tzinfo | None) -> str | None:
+    """Returns a note if the axis does not have the asked zone, because its bars are those of whole days of the market."""
+    used = zone_of(bars, asked)
+    if asked is None or str(asked) == str(used):
+        return None
+    return f"timezone: bars of a day and longer have the dates of the market ({zone_text(used)}), not of {asked}"
+
+
 def newest_time(bars: Bars, zone: tzinfo | None, size: float, room: float) -> str:
     """Returns the opening time of the newest bar with its year and time zone; empty if there are no bars.
 
-    The time of day is left out if the text with this font size would be wider than `room` pixels.
+    The time of day is left out if the text with this font size would be wider than `room` pixels. If another zone than the
+    market's was asked for and bars are of a day and longer, the text says that days are those of the market.
     """
     if not len(bars):
         return ""
     moment, zone_name = _moment(_clock(bars.tail(1), zone)[0]), zone_text(zone_of(bars, zone))
     date = f"{moment.day} {moment:%b %Y}"
+    if unused_zone_note(bars, zone):
+        return f"{date} · {zone_name} days"
     text = f"{date} {moment:%H:%M} · {zone_name}"
     return text if bars.timeframe.intraday and fonts.width(text, size) <= room else f"{date} · {zone_name}"
 

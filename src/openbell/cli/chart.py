@@ -24,6 +24,17 @@ if TYPE_CHECKING:
     from openbell.desk.settings import Settings
 
 
+AxisZone = Annotated[
+    str | None,
+    typer.Option(
+        help=(
+            "Time zone of the axis, such as Asia/Tokyo (default: New York or UTC). Bars of 1d and longer keep the market's "
+            "dates."
+        )
+    ),
+]
+
+
 @app.command("chart")
 def chart(
     symbol: Annotated[str, typer.Argument(help="AAPL, BTC/USD, …")],
@@ -58,9 +69,7 @@ def chart(
     fills: Annotated[
         bool, typer.Option("--fills", help="Show your fills, average price, stops, targets, orders and alerts.")
     ] = False,
-    timezone: Annotated[
-        str | None, typer.Option(help="Time zone of the axis, such as Asia/Tokyo (default: New York or UTC).")
-    ] = None,
+    timezone: AxisZone = None,
     as_of: AsOf = None,
     scenario: InScenario = None,
 ) -> None:
@@ -132,6 +141,7 @@ class _Wanted(NamedTuple):
 async def _draw(settings: Settings, asked: _Wanted, look: Look, ending: str) -> tuple[bytes, int]:
     """Returns the encoded picture and the number of bars in it."""
     from openbell.charts.indicator_styles import parse_styled
+    from openbell.charts.time_axis import unused_zone_note
     from openbell.desk.account_overlays import account_overlay
     from openbell.desk.charts import title_of
     from openbell.desk.desk import Desk
@@ -150,7 +160,7 @@ async def _draw(settings: Settings, asked: _Wanted, look: Look, ending: str) -> 
             shown, look, title, badge, PICTURES[ending], plots, overlay=overlay, zone=asked.zone
         )
     notes = [f"{each.request.label}: {each.note}" for each in shown.indicators if each.note]
-    notes += [shown.note] if shown.note else []
+    notes += [note for note in (shown.note, unused_zone_note(shown.bars, asked.zone)) if note]
     notes += overlay.remarks if overlay else []
     for note in notes:
         typer.echo(f"openbell: {note}", err=True)

@@ -45,7 +45,12 @@ Side = Annotated[
 ]
 Timezone = Annotated[
     str | None,
-    Field(description="time zone of the axis, such as Asia/Tokyo; default New York for stocks, else UTC"),
+    Field(
+        description=(
+            "time zone of the axis, such as Asia/Tokyo; default New York for stocks, else UTC; bars of 1d and longer keep "
+            "the market's dates"
+        )
+    ),
 ]
 
 
@@ -105,6 +110,7 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
     from openbell.charts.indicator_styles import parse_styled
     from openbell.charts.look import Look
     from openbell.charts.payload import series, summary
+    from openbell.charts.time_axis import unused_zone_note
     from openbell.charts.zones import zone_called
     from openbell.desk.charts import title_of
 
@@ -122,7 +128,8 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
     timeframe = shapes.TIMEFRAMES[interval]
     chart = await call.desk.indicators.evaluate(instrument, timeframe, given.bars, wanted, given.session)
     overlay = await _overlay(call, chart) if given.trades else None
-    basis = await _basis(call, chart, overlay)
+    drawn = given.format in {"png", "both"}
+    basis = await _basis(call, chart, overlay, unused_zone_note(chart.bars, zone) if drawn else None)
     more: dict[str, Any] = {**stated(call, instrument, basis.sources), **_hours(chart)}
     if overlay is not None:
         more["trades"] = overlay.payload()
@@ -174,12 +181,14 @@ def _hours(chart: Evaluation) -> shapes.Hours:
     return found
 
 
-async def _basis(call: Call, chart: Evaluation, overlay: AccountOverlay | None = None) -> Basis:
+async def _basis(
+    call: Call, chart: Evaluation, overlay: AccountOverlay | None = None, zone_note: str | None = None
+) -> Basis:
     from openbell.market.bars import closed_at
 
     facts = await call.desk.facts(chart.bars, from_minutes=chart.from_minutes)
     notes = [f"{each.request.key}: {each.note}" for each in chart.indicators if each.note]
-    notes += [note for note in (chart.note, overlay.notice if overlay else None) if note]
+    notes += [note for note in (chart.note, overlay.notice if overlay else None, zone_note) if note]
     basis = on_bars(chart.bars.instrument, closed_at(chart.bars), facts, "; ".join(notes) or None)
     return basis if overlay is None else replace(basis, account=overlay.account)
 
