@@ -142,7 +142,7 @@ def test_results_fit_the_contract_and_say_where_they_come_from(traded: Traded) -
         assert (truth["account"], truth["data"]) == ("paper", "simulated")
     item = data(traded.client, "get_positions")["items"][0]
     contract = set(returns["get_positions"]["properties"]["items"]["items"]["properties"])
-    assert set(item) == contract | {"price_time", "session"}
+    assert set(item) == contract | {"price_time", "session", "recorded_at"}
 
 
 def test_nothing_is_ever_cached(traded: Traded) -> None:
@@ -166,7 +166,8 @@ def test_positions_are_what_the_bars_fees_and_slippage_make_them(traded: Traded)
         assert item["entry_price"] == float(round(own.cost / own.quantity, 10))
         assert item["current_price"] == float(own.mark)
         assert item["unrealized_pnl"] == float(own.quantity * own.mark - own.cost)
-        assert parse_time(item["opened_at"]) == parse_time(own.opened) + 60
+        assert parse_time(item["opened_at"]) == parse_time(own.opened)
+        assert parse_time(item["recorded_at"]) == parse_time(own.opened) + 60
 
 
 def test_the_balance_is_their_sum(traded: Traded) -> None:

@@ -208,7 +208,7 @@ def _alert(alert: Alert) -> tuple[str, ...]:
 
 def _fill(fill: Fill) -> tuple[str, ...]:
     quantity, price = amounts.text(fill.quantity), amounts.text(fill.price)
-    return (_time(fill.at, "%d %b %H:%M"), fill.symbol, str(fill.side), quantity, f"at {price}")
+    return (_time(fill.filled_at, "%d %b %H:%M"), fill.symbol, str(fill.side), quantity, f"at {price}")
 
 
 def _signed(value: Decimal) -> str:

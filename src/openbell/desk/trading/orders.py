@@ -10,7 +10,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -30,6 +30,7 @@ from openbell.market.errors import (
     TooManyOrders,
 )
 from openbell.stores.records import orders as queries
+from openbell.stores.records.fill_times import last_fill_times
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
@@ -37,6 +38,7 @@ from openbell.trading import amounts
 from openbell.trading.accounts import Account, slug
 from openbell.trading.brackets import exits_of
 from openbell.trading.broker import BrokerUnavailable, OutcomeUnknown
+from openbell.trading.fill_times import FillTime
 from openbell.trading.orders import FINAL, Force, Kind, Order, Role, State
 from openbell.trading.request import Request
 from openbell.trading.risk import Proposal, Verdict
@@ -119,6 +121,11 @@ class OrderService:
             return queries.listing(view, account.name, principal, limit, offset, open_only=open_only)
 
         return await self._records.read(work)
+
+    async def last_fills(self, orders: Iterable[Order]) -> dict[str, FillTime]:
+        """Returns by order id when each order was filled last; orders without a fill are left out."""
+        filled = [order.id for order in orders if order.filled]
+        return await self._records.read(lambda view: last_fill_times(view, filled)) if filled else {}
 
     async def close(self) -> None:
         """Wait until every order that is being placed or cancelled is done."""

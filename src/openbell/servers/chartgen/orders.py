@@ -23,6 +23,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import check_one_of
 from openbell.market.sessions import phase
 from openbell.protocol.call import Basis, Call, Result, on_bars, on_prices
+from openbell.protocol.opened import opened
 from openbell.protocol.pages import pagination
 from openbell.protocol.session import Scope
 from openbell.protocol.stated import stated
@@ -78,7 +79,7 @@ class OrdersInput(Arguments):
     cursor: Annotated[
         int | None, Field(ge=0, le=100_000_000, description="of the page before; orders placed meanwhile move no page")
     ] = None
-    detail: Annotated[bool, Field(description="all fields, also empty ones")] = False
+    detail: Annotated[bool, Field(description="all fields, also empty ones and when each was filled")] = False
 
 
 async def place_order(call: Call, given: OrderInput) -> Result[shapes.OrderShape]:
@@ -123,9 +124,10 @@ async def cancel_order(call: Call, given: CancelInput) -> Result[shapes.OrderSha
 
 
 async def _shown(call: Call, orders: list[Order]) -> list[shapes.OrderShape]:
-    """Returns the orders, each with the reason why it is not filled yet, if it waits."""
+    """Returns the orders, each with its last fill, and with the reason why it is not filled yet, if it waits."""
     reasons = await call.desk.trading.reasons.of(orders)
-    return [shapes.order_shape(order, call.desk.account, reasons[order.id]) for order in orders]
+    fills = await call.desk.trading.orders.last_fills(orders)
+    return [shapes.order_shape(each, call.desk.account, reasons[each.id], fills.get(each.id)) for each in orders]
 
 
 async def get_orders(call: Call, given: OrdersInput) -> Result[shapes.OrdersResponse]:
@@ -164,7 +166,7 @@ async def get_positions(call: Call, _given: NoArguments) -> Result[shapes.Positi
                 "entry_price": amounts.text(average(each.position.average_price)),
                 "current_price": None if each.price is None else amounts.text(each.price.value),
                 "unrealized_pnl": shapes.text(each.unrealised),
-                "opened_at": iso(each.position.opened_at),
+                **opened(each.opened),
                 "price_time": None if each.price is None else iso(each.price.end),
                 "session": str(phase(parse(each.position.symbol), call.at)),
                 **each.doubt,  # type: ignore[typeddict-item]

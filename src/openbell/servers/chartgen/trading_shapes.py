@@ -11,10 +11,12 @@ from typing_extensions import TypedDict
 from openbell.market.clock import iso
 from openbell.market.digits import average
 from openbell.protocol.numbers import Exact
+from openbell.protocol.opened import Opened, Precision
 from openbell.protocol.pages import Pagination
 from openbell.protocol.stated import Stated
 from openbell.trading import amounts
 from openbell.trading.alerts import Alert
+from openbell.trading.fill_times import FillTime
 from openbell.trading.orders import Order
 
 
@@ -36,11 +38,15 @@ class OrderShape(TypedDict):
     filled_quantity: str
     average_price: str | None
     fees: str
+    filled_at: Annotated[
+        str | None, Field(description="its last fill; on paper, the open of the minute that filled it")
+    ]
+    filled_at_precision: NotRequired[Precision]
     reason: str | None
     role: Annotated[str, Field(description="single, entry, take_profit or stop_loss")]
     parent_id: str | None
     placed_at: str
-    updated_at: str
+    updated_at: Annotated[str, Field(description="when its last change was recorded; on paper, when a minute closed")]
     account: Literal["paper", "live"]
 
 
@@ -62,6 +68,8 @@ class ListedOrder(TypedDict):
     filled_quantity: NotRequired[Annotated[str, Field(description="0 if left out")]]
     average_price: NotRequired[str | None]
     fees: NotRequired[Annotated[str, Field(description="0 if left out")]]
+    filled_at: NotRequired[Annotated[str | None, Field(description="its last fill; on paper, the open of its minute")]]
+    filled_at_precision: NotRequired[Precision]
     reason: NotRequired[str | None]
     role: NotRequired[Annotated[str, Field(description="single if left out, entry, take_profit or stop_loss")]]
     parent_id: NotRequired[str | None]
@@ -74,12 +82,16 @@ _LEFT_OUT = {"time_in_force": "gtc", "filled_quantity": "0", "fees": "0", "role"
 """The values of fields that a list leaves out."""
 
 
+_ONLY_IN_DETAIL = {"account", "updated_at", "filled_at", "filled_at_precision"}
+"""Fields that a list leaves out whatever their value, so that 20 orders stay within 1,500 tokens."""
+
+
 def listed_order(order: OrderShape) -> ListedOrder:
-    """Returns an order as a list shows it: without what is null, 0 or the default, and without the account."""
+    """Returns an order as a list shows it: without what is null, 0 or the default, and without times of changes."""
     kept = {
         name: value
         for name, value in order.items()
-        if value is not None and _LEFT_OUT.get(name) != value and name not in {"account", "updated_at"}
+        if value is not None and _LEFT_OUT.get(name) != value and name not in _ONLY_IN_DETAIL
     }
     return cast("ListedOrder", kept)
 
@@ -93,7 +105,7 @@ class OrdersResponse(Stated):
     account: Literal["paper", "live"]
 
 
-class PositionShape(TypedDict):
+class PositionShape(Opened):
     """One open position."""
 
     symbol: str
@@ -104,7 +116,6 @@ class PositionShape(TypedDict):
     price_time: Annotated[str | None, Field(description="when the bar of that price ended")]
     session: Annotated[str, Field(description="of its market")]
     unrealized_pnl: str | None
-    opened_at: str
     note: NotRequired[str]
 
 
@@ -228,9 +239,9 @@ def quotient(value: Decimal | None) -> str | None:
     return None if value is None else amounts.text(average(value))
 
 
-def order_shape(order: Order, account: Any, reason: str | None) -> OrderShape:
-    """Returns an order as the tools return it."""
-    return {
+def order_shape(order: Order, account: Any, reason: str | None, filled: FillTime | None) -> OrderShape:
+    """Returns an order as the tools return it; `filled` is the time of its last fill."""
+    shape: OrderShape = {
         "order_id": order.id,
         "client_order_id": order.client_order_id,
         "symbol": order.spelling,
@@ -246,6 +257,7 @@ def order_shape(order: Order, account: Any, reason: str | None) -> OrderShape:
         "filled_quantity": amounts.text(order.filled),
         "average_price": quotient(order.average_price),
         "fees": amounts.text(order.fees),
+        "filled_at": None if filled is None else iso(filled.at),
         "reason": reason,
         "role": order.role.value,
         "parent_id": order.parent,
@@ -253,6 +265,9 @@ def order_shape(order: Order, account: Any, reason: str | None) -> OrderShape:
         "updated_at": iso(order.updated_at),
         "account": account,
     }
+    if filled is not None and not filled.exact:
+        shape["filled_at_precision"] = "minute"
+    return shape
 
 
 def alert_shape(alert: Alert) -> AlertShape:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
-from typing_extensions import TypedDict
 
 from openbell.protocol.numbers import Computed, Exact
+from openbell.protocol.opened import Opened
 from openbell.protocol.pages import Pagination
 from openbell.protocol.stated import Stated
 
 
-class PositionShape(TypedDict):
+class PositionShape(Opened):
     """One open position."""
 
     symbol: str
@@ -23,7 +23,6 @@ class PositionShape(TypedDict):
     price_time: Annotated[str | None, Field(description="when the bar of that price ended")]
     session: Annotated[str, Field(description="of its market")]
     unrealized_pnl: Exact | None
-    opened_at: str
     note: NotRequired[str]
 
 

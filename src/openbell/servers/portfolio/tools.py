@@ -22,6 +22,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import did_you_mean
 from openbell.market.sessions import phase
 from openbell.protocol.call import Basis, Call, Result, on_prices
+from openbell.protocol.opened import opened
 from openbell.protocol.pages import pagination
 from openbell.protocol.stated import stated
 from openbell.protocol.tool import Absent, Arguments, NoArguments, Reads, Tool, without_default
@@ -67,7 +68,7 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.Posi
             "entry_price": amounts.number(average(each.position.average_price)),
             "current_price": None if each.price is None else amounts.number(each.price.value),
             "unrealized_pnl": _number(each.unrealised),
-            "opened_at": iso(each.position.opened_at),
+            **opened(each.opened),
             "price_time": None if each.price is None else iso(each.price.end),
             "session": str(phase(parse(each.position.symbol), call.at)),
             **each.doubt,  # type: ignore[typeddict-item]
