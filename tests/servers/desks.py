@@ -26,7 +26,7 @@ from tests.sessions import answered
 from tests.stores.records.postgres_server import PostgresServer
 
 P = ParamSpec("P")
-MORE = {"data_source", "session", "as_of", "note", "price_time"}
+MORE = {"data_source", "session", "as_of", "note", "price_time", "rule", "value", "limit", "setting"}
 """Fields of results beside those of the TradeStream contract."""
 OTHER = Principal("other", frozenset(Scope))
 _numbers = count(1)

@@ -339,7 +339,12 @@ async def test_what_the_account_cannot_pay_says_how_much_it_can(tmp_path: Path) 
         refused = await desk.refused("portfolio", "validate_trade", symbol="BTC/USD", side="BUY", size=50)
         assert refused["code"] == "INSUFFICIENT_BALANCE"
         most = (Decimal(100_000) / (price * Decimal("1.001") * Decimal("1.0005"))).quantize(STEP, ROUND_FLOOR)
-        assert refused["details"] == {"rule": "balance", "max_size": float(most)}
+        details = refused["details"]
+        assert (details["rule"], details["max_size"]) == ("balance", float(most))
+        assert (details["limit"], details["setting"]) == ("100,000.00 USD", "OPENBELL_RISK_LEVERAGE")
+        need = price * 50 * Decimal("1.001") * Decimal("1.0005")
+        assert details["value"] == f"{need:,.2f} USD"
+        assert f"it needs {need:,.2f} USD, and 100,000.00 USD is available" in refused["message"]
         assert (await judged(desk, "BTC/USD", "BUY", float(most)))["valid"] is True
 
 
@@ -497,7 +502,8 @@ async def test_without_a_price_nothing_is_valid(tmp_path: Path) -> None:
         verdict = await judged(desk, "BTC/USD", "BUY", 1)
         assert verdict.pop("data_source") == "Imported bars"
         assert (verdict.pop("session"), verdict.pop("as_of")) == ("regular", PLACED.replace("Z", "+00:00"))
-        assert verdict == {"valid": False, "reason": "the vendor does not answer", "max_size": 0, "risk_score": 1}
+        wanted = {"valid": False, "reason": "the vendor does not answer", "max_size": 0, "risk_score": 1}
+        assert verdict == {**wanted, "rule": "no_price"}
         assert (await desk.ask("portfolio", "get_balance"))["total_balance"] == 100_000
 
 

@@ -48,6 +48,10 @@ class VerdictShape(Stated):
     """The verdict of the risk gate."""
 
     valid: bool
-    reason: str
+    reason: Annotated[str, Field(description="why not; empty if valid")]
+    rule: NotRequired[Annotated[str, Field(description="the rule that refuses")]]
+    value: NotRequired[Annotated[str, Field(description="what the trade would reach, of what the rule limits")]]
+    limit: NotRequired[Annotated[str, Field(description="of the rule")]]
+    setting: NotRequired[Annotated[str, Field(description="that holds the limit")]]
     max_size: Annotated[Exact, Field(description="the largest size that would pass")]
     risk_score: Annotated[Computed, Field(description="0 to 1: how much of the tightest limit it uses")]

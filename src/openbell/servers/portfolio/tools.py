@@ -106,7 +106,7 @@ def _number(value: Decimal | None) -> float | None:
 
 async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.VerdictShape]:
     """Return the risk gate's verdict. Raises `InsufficientFunds` if the account cannot pay for the trade."""
-    from openbell.desk.trading.verdicts import refusal
+    from openbell.desk.trading.verdicts import details_of, reason_of, refusal
 
     side = SIDES.get(given.side.upper())
     if side is None:
@@ -122,9 +122,10 @@ async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.Verdict
         raise refusal(verdict)
     shown: shapes.VerdictShape = {
         "valid": verdict.valid,
-        "reason": verdict.reason,
+        "reason": reason_of(verdict),
         "max_size": amounts.number(verdict.max_size),
         "risk_score": amounts.number(verdict.risk_score),
+        **details_of(verdict),  # type: ignore[typeddict-item]
         **stated(call, instrument),
     }
     return Result(shown)
