@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, cast
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from openbell.desk.patience import Step, during
 from openbell.market.clock import iso
@@ -77,7 +78,8 @@ class OrdersInput(Arguments):
     limit: Annotated[int, Field(ge=1, le=1000)] = 20
     offset: Annotated[int, Field(ge=0, le=100_000_000, description="skip the newest so many")] = 0
     cursor: Annotated[
-        int | None, Field(ge=0, le=100_000_000, description="of the page before; orders placed meanwhile move no page")
+        Annotated[str, Field(max_length=200)] | SkipJsonSchema[int] | None,
+        Field(description="of the page before; orders placed or closed meanwhile move no page"),
     ] = None
     detail: Annotated[bool, Field(description="all fields, also empty ones and when each was filled")] = False
 
@@ -136,18 +138,17 @@ async def get_orders(call: Call, given: OrdersInput) -> Result[shapes.OrdersResp
     if given.cursor is not None and given.offset:
         raise InvalidParameter("give cursor or offset, not both")
     orders, open_only = call.desk.trading.orders, given.filter == "open"
-    offset = given.offset
-    if given.cursor is not None:
-        # The cursor is the number of older orders: new ones do not change it.
-        _, total = await orders.listing(call.principal, open_only=open_only, limit=1, offset=0)
-        offset = max(0, total - given.cursor)
-    found, total = await orders.listing(call.principal, open_only=open_only, limit=given.limit, offset=offset)
-    rows = await _shown(call, found)
-    page = pagination(offset, given.limit, total)
+    # Earlier versions returned numbers as cursors: like any other text that is not an order's id, they are refused.
+    cursor = None if given.cursor is None else str(given.cursor)
+    found = await orders.listing(
+        call.principal, open_only=open_only, limit=given.limit, offset=given.offset, cursor=cursor
+    )
+    rows = await _shown(call, found.orders)
+    page = pagination(found.offset, given.limit, found.total)
     shown: shapes.OrdersResponse = {
         "orders": [cast("shapes.ListedOrder", each) if given.detail else shapes.listed_order(each) for each in rows],
         "pagination": page,
-        "cursor": total - offset - given.limit if page["has_more"] else None,
+        "cursor": found.last if page["has_more"] else None,
         "account": call.desk.account,  # type: ignore[typeddict-item]
         **stated(call),
     }

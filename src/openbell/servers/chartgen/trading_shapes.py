@@ -101,7 +101,7 @@ class OrdersResponse(Stated):
 
     orders: list[ListedOrder]
     pagination: Pagination
-    cursor: Annotated[int | None, Field(description="pass it on for the next page; null after the last one")]
+    cursor: Annotated[str | None, Field(description="pass it on for the next page; null after the last one")]
     account: Literal["paper", "live"]
 
 
