@@ -27,7 +27,7 @@ from openbell.protocol.call import Basis, Call, Result, on_bars, on_prices
 from openbell.protocol.opened import opened
 from openbell.protocol.pages import pagination
 from openbell.protocol.session import Scope
-from openbell.protocol.stated import stated
+from openbell.protocol.stated import stated_of_account
 from openbell.protocol.tool import Arguments, Effect, NoArguments, Reads, Tool
 from openbell.servers.chartgen import trading_shapes as shapes
 from openbell.servers.chartgen.shapes import choice
@@ -150,7 +150,7 @@ async def get_orders(call: Call, given: OrdersInput) -> Result[shapes.OrdersResp
         "pagination": page,
         "cursor": found.last if page["has_more"] else None,
         "account": call.desk.account,  # type: ignore[typeddict-item]
-        **stated(call),
+        **stated_of_account(call),
     }
     return Result(shown)
 
@@ -175,7 +175,7 @@ async def get_positions(call: Call, _given: NoArguments) -> Result[shapes.Positi
             for each in holdings
         ],
         "account": call.desk.account,  # type: ignore[typeddict-item]
-        **stated(call),
+        **stated_of_account(call),
     }
     return Result(shown, on_prices((each.price for each in holdings), next((h.note for h in holdings if h.note), None)))
 
@@ -193,7 +193,7 @@ async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceR
         "fees": amounts.text(balance.fees),
         "price_time": None if balance.end is None else iso(balance.end),
         "account": call.desk.account,  # type: ignore[typeddict-item]
-        **stated(call),  # type: ignore[typeddict-item]
+        **stated_of_account(call),  # type: ignore[typeddict-item]
     }
     if balance.note:
         shown["note"] = balance.note

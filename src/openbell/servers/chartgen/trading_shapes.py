@@ -13,7 +13,7 @@ from openbell.market.digits import average
 from openbell.protocol.numbers import Exact
 from openbell.protocol.opened import Opened, Precision
 from openbell.protocol.pages import Pagination
-from openbell.protocol.stated import Stated
+from openbell.protocol.stated import StatedOfAccount
 from openbell.trading import amounts
 from openbell.trading.alerts import Alert
 from openbell.trading.fill_times import FillTime
@@ -96,7 +96,7 @@ def listed_order(order: OrderShape) -> ListedOrder:
     return cast("ListedOrder", kept)
 
 
-class OrdersResponse(Stated):
+class OrdersResponse(StatedOfAccount):
     """Orders, newest first."""
 
     orders: list[ListedOrder]
@@ -119,14 +119,14 @@ class PositionShape(Opened):
     note: NotRequired[str]
 
 
-class PositionsResponse(Stated):
+class PositionsResponse(StatedOfAccount):
     """Open positions."""
 
     positions: list[PositionShape]
     account: Literal["paper", "live"]
 
 
-class BalanceResponse(Stated):
+class BalanceResponse(StatedOfAccount):
     """The account's money, in USD."""
 
     total_balance: Annotated[str | None, Field(description="null if a position has no price")]

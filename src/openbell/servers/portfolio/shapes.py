@@ -9,7 +9,7 @@ from pydantic import Field
 from openbell.protocol.numbers import Computed, Exact
 from openbell.protocol.opened import Opened
 from openbell.protocol.pages import Pagination
-from openbell.protocol.stated import Stated
+from openbell.protocol.stated import Stated, StatedOfAccount
 
 
 class PositionShape(Opened):
@@ -26,14 +26,14 @@ class PositionShape(Opened):
     note: NotRequired[str]
 
 
-class PositionPage(Stated):
+class PositionPage(StatedOfAccount):
     """Positions, the last opened first."""
 
     items: list[PositionShape]
     pagination: Pagination
 
 
-class BalanceShape(Stated):
+class BalanceShape(StatedOfAccount):
     """The account's money."""
 
     total_balance: Annotated[Exact | None, Field(description="cash and what the positions are worth")]

@@ -24,7 +24,7 @@ from openbell.market.sessions import phase
 from openbell.protocol.call import Basis, Call, Result, on_prices
 from openbell.protocol.opened import opened
 from openbell.protocol.pages import pagination
-from openbell.protocol.stated import stated
+from openbell.protocol.stated import stated, stated_of_account
 from openbell.protocol.tool import Absent, Arguments, NoArguments, Reads, Tool, without_default
 from openbell.servers.portfolio import shapes
 from openbell.trading import amounts
@@ -78,7 +78,7 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.Posi
     page: shapes.PositionPage = {
         "items": items,
         "pagination": pagination(given.offset, given.limit, len(found)),
-        **stated(call),
+        **stated_of_account(call),
     }
     return Result(page, on_prices((each.price for each in holdings), next((h.note for h in holdings if h.note), None)))
 
@@ -92,7 +92,7 @@ async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceS
         "margin_used": _number(balance.margin_used),
         "unrealized_pnl": _number(balance.unrealised),
         "price_time": None if balance.end is None else iso(balance.end),
-        **stated(call),  # type: ignore[typeddict-item]
+        **stated_of_account(call),  # type: ignore[typeddict-item]
     }
     if balance.note:
         shown["note"] = balance.note
