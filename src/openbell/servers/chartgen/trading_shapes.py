@@ -9,12 +9,13 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from openbell.market.clock import iso
-from openbell.market.digits import average
+from openbell.market.digits import average, significant
 from openbell.protocol.numbers import Exact
 from openbell.protocol.opened import Opened, Precision
 from openbell.protocol.pages import Pagination
 from openbell.protocol.stated import StatedOfAccount
 from openbell.trading import amounts
+from openbell.trading.alert_progress import AlertProgress
 from openbell.trading.alerts import Alert
 from openbell.trading.fill_times import FillTime
 from openbell.trading.orders import Order
@@ -185,12 +186,19 @@ class AlertShape(TypedDict):
     condition: ConditionShape
     status: str
     set_at: str
+    last_value: NotRequired[Annotated[Exact, Field(description="the last price")]]
+    last_bar_at: NotRequired[Annotated[str, Field(description="when the bar of that price ended")]]
+    distance: NotRequired[Annotated[Exact, Field(description="to the threshold: above 0 if the price must rise")]]
+    reason: NotRequired[Annotated[str, Field(description="why it has not fired")]]
+    fired_at: NotRequired[Annotated[str, Field(description="when the bar that fired it closed")]]
+    value: NotRequired[Annotated[Exact, Field(description="the value at which it fired")]]
 
 
 class AlertsResponse(TypedDict):
-    """Active alerts, oldest first."""
+    """Active alerts, oldest first; then fired ones, the latest first."""
 
     alerts: list[AlertShape]
+    fired_left_out: NotRequired[Annotated[int, Field(description="older fired ones that are not listed")]]
 
 
 class NotificationsResponse(TypedDict):
@@ -274,7 +282,7 @@ def alert_shape(alert: Alert) -> AlertShape:
     """Returns an alert as the tools return it, with the condition as it was set."""
     threshold: Any = None if alert.threshold is None else amounts.number(alert.threshold)
     condition = {alert.type.value: threshold or {"indicator": alert.indicator, "signal": alert.signal}}
-    return {
+    shape: AlertShape = {
         "alert_id": alert.id,
         "symbol": alert.spelling,
         "interval": alert.interval,
@@ -282,3 +290,19 @@ def alert_shape(alert: Alert) -> AlertShape:
         "status": alert.state.value,
         "set_at": iso(alert.set_at),
     }
+    if alert.fired_at is not None and alert.value is not None:
+        shape["fired_at"] = iso(alert.fired_at)
+        shape["value"] = alert.value if alert.type.of_price else significant(alert.value)
+    return shape
+
+
+def listed_alert(alert: Alert, progress: AlertProgress) -> AlertShape:
+    """Returns an active alert with the reason why it has not fired."""
+    shape = alert_shape(alert)
+    if progress.price is not None:
+        shape["last_value"] = amounts.number(progress.price.value)
+        shape["last_bar_at"] = iso(progress.price.end)
+    if progress.distance is not None:
+        shape["distance"] = amounts.number(progress.distance)
+    shape["reason"] = progress.reason
+    return shape
