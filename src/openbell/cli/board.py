@@ -15,6 +15,7 @@ from openbell.cli.screen import Mover, Section
 from openbell.desk.principals import OPERATOR
 from openbell.market.bars import Bars
 from openbell.market.counting import counted
+from openbell.market.digits import average
 from openbell.market.errors import OpenbellError
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.sessions import Phase, next_open, phase
@@ -156,7 +157,7 @@ class AccountPart:
         orders, alerts, fills = await trading.records.read(work)
         sections = (
             _section("position", [_position(each) for each in holdings], right=(1, 2, 3)),
-            _section("working order", [_order(each) for each in orders], right=(2,)),
+            _section("working order", [_order(each) for each in orders], right=(2,), names=(4,)),
             _section("active alert", [_alert(each) for each in alerts]),
             _section("newest fill", [_fill(each) for each in fills], right=(3, 4)),
         )
@@ -179,14 +180,16 @@ def account_line(balance: Balance, kind: str, positions: int, orders: int, alert
     return line
 
 
-def _section(noun: str, rows: Sequence[tuple[str, ...]], right: Sequence[int] = ()) -> Section:
-    return Section(noun, tuple(rows[:_MOST]), len(rows), frozenset(right))
+def _section(
+    noun: str, rows: Sequence[tuple[str, ...]], right: Sequence[int] = (), names: Sequence[int] = ()
+) -> Section:
+    return Section(noun, tuple(rows[:_MOST]), len(rows), frozenset(right), frozenset(names))
 
 
 def _position(holding: Holding) -> tuple[str, ...]:
     held = holding.position
     profit = "no price" if holding.unrealised is None else _signed(holding.unrealised)
-    return (held.symbol, amounts.text(held.quantity), f"at {amounts.text(held.average_price)}", profit)
+    return (held.symbol, amounts.text(held.quantity), f"at {amounts.text(average(held.average_price))}", profit)
 
 
 def _order(order: Order) -> tuple[str, ...]:
