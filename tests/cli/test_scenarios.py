@@ -353,6 +353,40 @@ def test_whatever_is_written_into_a_scenario_comes_after_what_was_due(
     assert len(call(tmp_path, T1, "as-of", "get_notifications", settings)["notifications"]) == 1
 
 
+# Reading a named scenario needs no --trade
+
+
+def test_reads_without_trade_use_the_named_scenarios_account(tmp_path: Path, settings: dict[str, str]) -> None:
+    call(tmp_path, T0, "spring", "place_order", settings, **ORDER)
+    at_spring, at_present = ("--as-of", T1, "--scenario", "spring"), ("--as-of", T1)
+    for flags, sizes in ((at_spring, [0.01]), (at_present, [])):
+        done = run(tmp_path, "call", "portfolio", "get_positions", *flags, **settings)
+        assert [each["size"] for each in json.loads(done.stdout)["data"]["items"]] == sizes
+        assert ("scenario=spring" in done.stderr) == bool(sizes)
+        assert "there is no scenario" not in done.stderr
+        chart = json.dumps({"symbol": "BTC/USD", "timeframe": "1m", "format": "summary", "trades": True})
+        done = run(tmp_path, "call", "chartgen", "generate_chart", chart, *flags, **settings)
+        assert len(json.loads(done.stdout)["trades"]["fills"]) == len(sizes)
+    with Client(tmp_path, command=[*OPENBELL, "mcp", "portfolio", *at_spring], TIMEOUT="60", **settings) as client:
+        client.initialize()
+        assert result(client, "get_balance")["data"]["margin_used"] > 0
+
+
+def test_reading_a_scenario_that_is_not_there_says_so_and_suggests_the_nearest(tmp_path: Path) -> None:
+    call(tmp_path, T0, "spring", "place_order", {}, **ORDER)
+    done = run(tmp_path, "call", "portfolio", "get_balance", "--as-of", T1, "--scenario", "sprimg")
+    assert json.loads(done.stdout)["data"]["total_balance"] == 100_000
+    said = "there is no scenario sprimg yet, so its account is new and empty; did you mean 'spring'?"
+    assert f"openbell: {said}" in done.stderr.splitlines()
+    assert set(listed(tmp_path, {})) == {"spring"}, "nothing was made"
+
+
+def test_a_scenario_without_a_clock_of_its_own_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    done = run(tmp_path, "call", "portfolio", "get_balance", "--scenario", "spring")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "--scenario (OPENBELL_SCENARIO) needs --as-of: the present has no scenarios" in done.stderr
+
+
 # What is due is done before anything is said or cancelled
 
 

@@ -79,6 +79,44 @@ def test_everything_has_its_place_on_a_large_screen() -> None:
     assert "active alert" not in text, "an empty section takes no room"
 
 
+FIGURES = ("0.01234567", "at 91701.697935", "-1,234.56", "12.34567891", "at 900.12345678", "at 313.746795")
+TRADED = (
+    Section("position", (("BTC/USD", "0.01234567", "at 91701.697935", "-1,234.56"),), 1, frozenset({1, 2, 3})),
+    Section(
+        "working order",
+        (("SOL/USDT", "sell stop limit", "12.34567891", "at 900.12345678", "partially filled"),),
+        1,
+        frozenset({2}),
+        frozenset({4}),
+    ),
+    Section(
+        "newest fill", (("18 Nov 11:04", "SOL/USDT", "buy", "12.34567891", "at 313.746795"),), 1, frozenset({3, 4})
+    ),
+)
+
+
+@pytest.mark.parametrize("height", [24, 40, 60])
+@pytest.mark.parametrize("width", [80, 100, 120, 160])
+def test_no_price_and_no_quantity_is_cut(width: int, height: int) -> None:
+    counts = "3 positions, 2 working orders, 2 alerts"
+    account = Text(f"equity 99,979.90 USD  day -20.10 (-0.02%)  {counts}")
+    status = ("engine: working; " + "orders: paper, " * 8 + "none").strip()
+    text = "\n".join(shown(replace(BOARD, sections=TRADED, account=account, status=(status,)), width, height))
+    for figure in (*FIGURES, counts, "91,914.65", "4,767.10", "47.0"):
+        assert figure in text, figure
+    assert status in " ".join(text.split())
+
+
+def test_a_row_that_is_wider_than_the_screen_goes_on_in_the_next_line_and_names_are_shortened() -> None:
+    lines = shown(replace(BOARD, sections=TRADED[1:2]), 56, 24)
+    assert any(line.endswith("at 900.12345678") for line in lines)
+    assert any(line.strip() == "partial…" for line in lines), lines
+    long = Section("position", (("BTC/USD", "123456789.12345678", "at 123456789.1234567891", "+1,000,000.00"),), 1)
+    lines = [line.strip() for line in shown(replace(BOARD, sections=(long,)), 45, 24)]
+    for figure in ("123456789.12345678", "at 123456789.1234567891", "+1,000,000.00"):
+        assert any(figure in line for line in lines), lines
+
+
 def test_what_does_not_fit_is_counted() -> None:
     lines = shown(replace(BOARD, sections=()), 80, 10)
     assert "3 more" in lines, lines

@@ -146,7 +146,12 @@ SAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
         ],
         "list_indicators": [{}, {"name": "bollinger"}, {"detail": True}],
         "get_indicators": [{"symbol": BTC, "interval": "1m", "indicators": ["rsi", "macd"]}],
-        "get_orders": [{}, {"filter": "open", "detail": True}, {"limit": 2, "offset": 1}, {"limit": 1, "cursor": 2}],
+        "get_orders": [
+            {},
+            {"filter": "open", "detail": True},
+            {"limit": 2, "offset": 1},
+            {"limit": 1, "cursor": UNKNOWN},
+        ],
         "get_positions": [{}],
         "get_balance": [{}],
         "list_alerts": [{}],

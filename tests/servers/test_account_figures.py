@@ -89,13 +89,13 @@ async def test_a_check_says_what_the_trade_would_cost(tmp_path: Path) -> None:
         found = await desk.ask("portfolio", "validate_trade", symbol="AAPL", side="BUY", size=10)
         price = (await desk.ask("market-data", "get_current_price", symbol="AAPL"))["price"]
         assert found["price"] == price
-        assert found["value"] == pytest.approx(10 * price)
+        assert found["trade_value"] == pytest.approx(10 * price)
         # A fee of 0.1 % of a price that slips by 0.05 %.
         assert found["costs"] == pytest.approx(10 * price * (1.001 * 1.0005 - 1))
         assert found["equity_pct"] == pytest.approx(10 * price / 100_000 * 100)
         assert found["position_after"] == 10
         limited = await desk.ask("portfolio", "validate_trade", symbol="AAPL", side="BUY", size=10, price=price - 1)
-        assert (limited["price"], limited["value"]) == (price - 1, pytest.approx(10 * (price - 1)))
+        assert (limited["price"], limited["trade_value"]) == (price - 1, pytest.approx(10 * (price - 1)))
         await bought(desk)
     async with bench(tmp_path, LATER) as desk:
         found = await desk.ask("portfolio", "validate_trade", symbol="AAPL", side="SELL", size=2)

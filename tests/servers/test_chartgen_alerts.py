@@ -107,7 +107,9 @@ async def test_an_alert_is_shown_as_it_was_set_with_the_default_interval_of_its_
         assert (signal["interval"], signal["status"], signal["set_at"]) == ("4h", "active", iso(parse_time(T1)))
         assert signal["condition"] == {"indicator_signal": {"indicator": "cipher_b", "signal": "gold_buy"}}
         listed = (await desk.chartgen("list_alerts"))["alerts"]
-        assert sorted(listed, key=str) == sorted([above, below, signal], key=str)
+        assert {each["alert_id"]: {name: each[name] for name in above} for each in listed} == {
+            each["alert_id"]: each for each in (above, below, signal)
+        }
 
 
 @awaited

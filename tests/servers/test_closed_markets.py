@@ -64,12 +64,14 @@ CLOSED: list[tuple[str, str, dict[str, Any]]] = [
     ("chartgen", "get_indicators", {"symbol": "AAPL", "indicators": ["rsi"]}),
     ("chartgen", "generate_chart", {"symbol": "AAPL", "format": "summary"}),
     ("chartgen", "generate_chart", {"symbol": "AAPL", "format": "series"}),
-    ("chartgen", "get_positions", {}),
-    ("chartgen", "get_balance", {}),
-    ("chartgen", "get_orders", {}),
-    ("portfolio", "get_positions", {}),
-    ("portfolio", "get_balance", {}),
     ("portfolio", "validate_trade", {"symbol": "AAPL", "side": "BUY", "size": 1}),
+]
+OF_ACCOUNT = [
+    ("chartgen", "get_positions"),
+    ("chartgen", "get_balance"),
+    ("chartgen", "get_orders"),
+    ("portfolio", "get_positions"),
+    ("portfolio", "get_balance"),
 ]
 
 
@@ -80,6 +82,22 @@ async def test_payloads_say_that_the_market_is_closed(tmp_path: Path) -> None:
             found = await desk.ask(server, tool, **arguments)
             assert (found["session"], found["as_of"]) == ("closed", "2026-01-11T18:00:00+00:00"), tool
             assert "simulated" in found["data_source"], tool
+
+
+@awaited
+async def test_an_account_of_coins_is_not_said_to_be_closed(tmp_path: Path) -> None:
+    """Only a position is in a market: the account is not, and the session of stocks says nothing about coins."""
+    async with bench(tmp_path, "2026-01-11T17:00:00Z") as desk:
+        await desk.chartgen("place_order", symbol="BTC/USD", side="buy", type="market", quantity="0.01")
+    async with bench(tmp_path, SUNDAY) as desk:
+        for server, tool in OF_ACCOUNT:
+            found = await desk.ask(server, tool)
+            assert "session" not in found, tool
+            assert found["as_of"] == "2026-01-11T18:00:00+00:00", tool
+            assert "simulated" in found["data_source"], tool
+        (item,) = (await desk.ask("portfolio", "get_positions"))["items"]
+        (position,) = (await desk.chartgen("get_positions"))["positions"]
+        assert (item["session"], position["session"]) == ("regular", "regular")
 
 
 @awaited

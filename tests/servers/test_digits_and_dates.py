@@ -20,7 +20,15 @@ from tests.servers.every_tool import every_tool, reads, samples
 SATURDAY = "2026-01-10T18:00:00Z"
 FRIDAY = "2026-01-09T18:00:00Z"
 AMOUNTS = {
-    *("entry_price", "total_balance", "available_balance", "margin_used", "unrealized_pnl", "market_value", "value"),
+    *(
+        "entry_price",
+        "total_balance",
+        "available_balance",
+        "margin_used",
+        "unrealized_pnl",
+        "market_value",
+        "trade_value",
+    ),
     *("total_market_value", "total_unrealized_pnl", "cash", "realized_pnl", "fees_paid", "day_pnl", "daily_loss_left"),
     "costs",
 }

@@ -136,12 +136,13 @@ def test_results_fit_the_contract_and_say_where_they_come_from(traded: Traded) -
         payload = answer["structuredContent"]
         jsonschema.validate(payload, schemas[name])
         jsonschema.validate(payload["data"], returns[name])
-        assert set(payload["data"]) >= set(returns[name]["properties"]) | {"data_source", "session", "as_of"}
+        more = {"session"} if name == "validate_trade" else set()
+        assert set(payload["data"]) >= set(returns[name]["properties"]) | {"data_source", "as_of"} | more
         truth = answer["_meta"]["openbell/truth"]
         assert (truth["account"], truth["data"]) == ("paper", "simulated")
     item = data(traded.client, "get_positions")["items"][0]
     contract = set(returns["get_positions"]["properties"]["items"]["items"]["properties"])
-    assert set(item) >= contract | {"price_time", "session"}
+    assert set(item) >= contract | {"price_time", "session", "recorded_at"}
 
 
 def test_nothing_is_ever_cached(traded: Traded) -> None:
@@ -165,7 +166,8 @@ def test_positions_are_what_the_bars_fees_and_slippage_make_them(traded: Traded)
         assert item["entry_price"] == float(round(own.cost / own.quantity, 10))
         assert item["current_price"] == float(own.mark)
         assert item["unrealized_pnl"] == float(own.quantity * own.mark - own.cost)
-        assert parse_time(item["opened_at"]) == parse_time(own.opened) + 60
+        assert parse_time(item["opened_at"]) == parse_time(own.opened)
+        assert parse_time(item["recorded_at"]) == parse_time(own.opened) + 60
 
 
 def test_the_balance_is_their_sum(traded: Traded) -> None:
@@ -337,7 +339,12 @@ async def test_what_the_account_cannot_pay_says_how_much_it_can(tmp_path: Path) 
         refused = await desk.refused("portfolio", "validate_trade", symbol="BTC/USD", side="BUY", size=50)
         assert refused["code"] == "INSUFFICIENT_BALANCE"
         most = (Decimal(100_000) / (price * Decimal("1.001") * Decimal("1.0005"))).quantize(STEP, ROUND_FLOOR)
-        assert refused["details"] == {"rule": "balance", "max_size": float(most)}
+        details = refused["details"]
+        assert (details["rule"], details["max_size"]) == ("balance", float(most))
+        assert (details["limit"], details["setting"]) == ("100,000.00 USD", "OPENBELL_RISK_LEVERAGE")
+        need = price * 50 * Decimal("1.001") * Decimal("1.0005")
+        assert details["value"] == f"{need:,.2f} USD"
+        assert f"it needs {need:,.2f} USD, and 100,000.00 USD is available" in refused["message"]
         assert (await judged(desk, "BTC/USD", "BUY", float(most)))["valid"] is True
 
 
@@ -495,9 +502,9 @@ async def test_without_a_price_nothing_is_valid(tmp_path: Path) -> None:
         verdict = await judged(desk, "BTC/USD", "BUY", 1)
         assert verdict.pop("data_source") == "Imported bars"
         assert (verdict.pop("session"), verdict.pop("as_of")) == ("regular", PLACED.replace("Z", "+00:00"))
-        unknown = dict.fromkeys(("price", "value", "costs", "equity_pct", "position_after"))
+        unknown = dict.fromkeys(("price", "trade_value", "costs", "equity_pct", "position_after"))
         refused = {"valid": False, "reason": "the vendor does not answer", "max_size": 0, "risk_score": 1}
-        assert verdict == refused | unknown
+        assert verdict == refused | unknown | {"rule": "no_price"}
         assert (await desk.ask("portfolio", "get_balance"))["total_balance"] == 100_000
 
 

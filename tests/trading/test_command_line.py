@@ -105,7 +105,7 @@ def test_a_symbol_that_is_not_held_cannot_be_sold_unless_shorts_are_allowed(tmp_
     market(tmp_path, "AAPL", 100, 10_000)
     code, refused = place(tmp_path, 10.5, "sell", "2")
     assert code == 1
-    assert "0 of AAPL is held, and shorts are not allowed (OPENBELL_RISK_SHORT)" in refused["error"]
+    assert "0 of AAPL is held, and shorts are not allowed (rule short, OPENBELL_RISK_SHORT)" in refused["error"]
     code, placed = place(tmp_path, 10.5, "sell", "2", settings={"RISK_SHORT": "true"}, client_order_id="short")
     assert code == 0, placed
     assert positions(tmp_path, 20.5) == {"AAPL": ("short", "2")}
@@ -118,7 +118,8 @@ def test_selling_more_than_is_held_is_refused_with_the_largest_size(tmp_path: Pa
         code, refused = place(tmp_path, 20.5, "sell", "2", "BTC/USD", settings=settings)
         assert code == 1
         assert (
-            "0.81 of BTC/USD is held, and spot crypto cannot be sold short; at most 0.81 would pass" in refused["error"]
+            "it sells 2, 0.81 of BTC/USD is held, and spot crypto cannot be sold short (rule short); at most 0.81 would pass"
+            in refused["error"]
         )
     code, placed = place(tmp_path, 20.5, "sell", "0.81", "BTC/USD")
     assert code == 0, placed

@@ -511,3 +511,12 @@ def test_a_size_of_more_than_15_digits_is_rounded_down() -> None:
     found = verdict(side=SELL, book=holding("12345678.12345678", "1e9"), halted="so")
     assert found.max_size == D("12345678.1234567")
     assert verdict("12345678.12345678", SELL, book=holding("12345678.12345678", "1e9"), halted="so").valid
+
+
+def test_a_value_that_rounds_to_its_limit_is_said_to_be_more() -> None:
+    small = replace(FREE, order_share=D("0.1"))
+    refused(
+        "order", "worth more than 1,000.00 USD, and an order may be worth 1,000.00", quantity="10.00001", limits=small
+    )
+    narrow = replace(FREE, collar=D("0.05"))
+    refused("collar", "is more than 5 % from the last", price="105.000000001", limits=narrow)

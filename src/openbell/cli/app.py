@@ -66,7 +66,7 @@ InScenario = Annotated[
     typer.Option(
         "--scenario",
         metavar="NAME",
-        help="With --as-of: the scenario to trade in (default: as-of; see openbell scenario).",
+        help="With --as-of: the scenario to read and trade in (with --trade by default as-of; see openbell scenario).",
     ),
 ]
 

@@ -15,6 +15,7 @@ from openbell.cli.screen import Mover, Section
 from openbell.desk.principals import OPERATOR
 from openbell.market.bars import Bars
 from openbell.market.counting import counted
+from openbell.market.digits import average
 from openbell.market.errors import OpenbellError
 from openbell.market.instruments import Instrument
 from openbell.market.previous_close import previous_close
@@ -138,7 +139,7 @@ class AccountPart:
         orders, alerts, fills = await trading.records.read(work)
         sections = (
             _section("position", [_position(each) for each in holdings], right=(1, 2, 3)),
-            _section("working order", [_order(each) for each in orders], right=(2,)),
+            _section("working order", [_order(each) for each in orders], right=(2,), names=(4,)),
             _section("active alert", [_alert(each) for each in alerts]),
             _section("newest fill", [_fill(each) for each in fills], right=(3, 4)),
         )
@@ -161,14 +162,16 @@ def account_line(balance: Balance, kind: str, positions: int, orders: int, alert
     return line
 
 
-def _section(noun: str, rows: Sequence[tuple[str, ...]], right: Sequence[int] = ()) -> Section:
-    return Section(noun, tuple(rows[:_MOST]), len(rows), frozenset(right))
+def _section(
+    noun: str, rows: Sequence[tuple[str, ...]], right: Sequence[int] = (), names: Sequence[int] = ()
+) -> Section:
+    return Section(noun, tuple(rows[:_MOST]), len(rows), frozenset(right), frozenset(names))
 
 
 def _position(holding: Holding) -> tuple[str, ...]:
     held = holding.position
     profit = "no price" if holding.unrealised is None else _signed(holding.unrealised)
-    return (held.symbol, amounts.text(held.quantity), f"at {amounts.text(held.average_price)}", profit)
+    return (held.symbol, amounts.text(held.quantity), f"at {amounts.text(average(held.average_price))}", profit)
 
 
 def _order(order: Order) -> tuple[str, ...]:
@@ -190,7 +193,7 @@ def _alert(alert: Alert) -> tuple[str, ...]:
 
 def _fill(fill: Fill) -> tuple[str, ...]:
     quantity, price = amounts.text(fill.quantity), amounts.text(fill.price)
-    return (_time(fill.at, "%d %b %H:%M"), fill.symbol, str(fill.side), quantity, f"at {price}")
+    return (_time(fill.filled_at, "%d %b %H:%M"), fill.symbol, str(fill.side), quantity, f"at {price}")
 
 
 def _signed(value: Decimal) -> str:

@@ -20,6 +20,7 @@ from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, fail, plain
 from openbell.servers import NAMES, load
 
 if TYPE_CHECKING:
+    from openbell.desk.desk import Desk
     from openbell.desk.settings import Settings
     from openbell.protocol.dialects import Reply
     from openbell.protocol.service import Service
@@ -114,6 +115,7 @@ async def _call(settings: Settings, service: Service, tool: str, given: dict[str
             payload = {"code": service.dialect.unknown_tool, "message": service.unknown(tool)}
             _print(Reply(payload, is_error=True, truth=truth(desk, desk.clock.epoch(), Basis())), meta)
             return True
+        await _note_empty_scenario(desk)
         if settings.trade and not settings.read_only:
             # Fill orders and fire alerts from bars that have closed since the last engine step.
             await desk.trading.catch_up()
@@ -122,3 +124,17 @@ async def _call(settings: Settings, service: Service, tool: str, given: dict[str
         _print(reply, meta)
         await session.replies.sent(None)
         return reply.is_error
+
+
+async def _note_empty_scenario(desk: Desk) -> None:
+    """Print on standard error that the named scenario does not exist: its account looks like any that has not traded."""
+    from openbell.desk.trading.record_locations import Scenarios
+    from openbell.market.nearest import did_you_mean
+
+    name = desk.settings.scenario
+    if not name or desk.settings.trade:  # the first order creates it
+        return
+    if name not in (known := await Scenarios(desk.settings, desk.clock).names()):
+        message = f"there is no scenario {name} yet, so its account is new and empty{did_you_mean(name, known)}"
+        with suppress(OSError):  # print the result even if this line cannot be written
+            typer.echo(f"openbell: {message}", err=True)

@@ -1,7 +1,8 @@
 """The layout of the live view of `openbell up`: what a board shows on a screen of a given size, line by line. Pure.
 
 From the top: what the data is and the time, the account, outages, movers, then positions, working orders, alerts and fills
-where there is room (on a wide screen beside the movers), and at the bottom the state of the desk.
+where there is room (on a wide screen beside the movers), and at the bottom the state of the desk. Prices and quantities are
+never cut: the account gets the columns that it needs, and a row that is wider than the screen goes on in the next line.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ WIDE = 120
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _NARROWEST = 40
 _GAP = 2
+_CHANGE, _RSI = 9, 5
+"""Columns of the change in per cent and of the RSI."""
+_SHORTEST = 8
+"""Columns of the shortest sparkline beside the account."""
 _SIGNALS = 30
 """Columns for sparkline and signals below which signals are left out."""
 _LEAST_MOVERS = 8
@@ -55,6 +60,8 @@ class Section:
     """How many there are, of which `rows` has the first."""
     right: frozenset[int] = frozenset()
     """Columns that are aligned to the right."""
+    names: frozenset[int] = frozenset()
+    """Columns of words, which are shortened if a row is too wide."""
 
     @property
     def heading(self) -> str:
@@ -86,10 +93,12 @@ def screen(board: Board, width: int, height: int) -> list[Text]:
     """Returns exactly `height` lines of at most `width` columns."""
     width, sections = max(width, _NARROWEST), [each for each in board.sections if each.rows]
     top = _top(board, width)
-    status = [Text(line, style="dim") for line in board.status[: None if height >= _TALL else _FEW]]
+    chosen = board.status[: None if height >= _TALL else _FEW]
+    status = [Text(part, style="dim") for line in chosen for part in _folded(line, width)]
     room = height - len(top) - len(status)
-    if width >= WIDE and sections:
-        left = width * 3 // 5
+    # Three fifths for the movers, or less if the account needs more.
+    left = min(width * 3 // 5, width - _GAP - max((_needed(each) for each in sections), default=0))
+    if width >= WIDE and sections and left >= _least(board.movers):
         body = _beside(_movers(board, left, room), _account(sections, width - left - _GAP, room), left)
     else:
         movers = _movers(board, width, room if not sections else max(room // 2, min(room, _LEAST_MOVERS)))
@@ -129,7 +138,7 @@ def _top(board: Board, width: int) -> list[Text]:
         first.append(f"  {board.place}", style="dim")
     else:
         lines.append(Text(board.place, style="dim"))
-    lines += [board.account.copy()] if board.account else []
+    lines += _divided(board.account, width) if board.account else []
     for outage in board.outages:
         lines += [Text(part, style="bold red") for part in _folded(outage, width)]
     return lines
@@ -146,16 +155,41 @@ def _folded(text: str, width: int) -> list[str]:
     return lines
 
 
+def _divided(text: Text, width: int) -> list[Text]:
+    """Returns a styled line as lines of at most `width` columns, divided between its parts or else between words."""
+    lines, rest = [], text.copy()
+    while len(rest) > width:
+        found = [rest.plain.rfind(gap, 0, width + 1) for gap in ("  ", " ")]
+        if (space := found[0] if found[0] > 0 else found[1]) <= 0:
+            break
+        line, rest = rest.divide([space])
+        line.rstrip()
+        lines.append(line)
+        rest = rest[len(rest) - len(rest.plain.lstrip()) :]
+    return [*lines, rest]
+
+
+def _least(movers: Sequence[Mover]) -> int:
+    """Returns the columns that movers need for all numbers and a short sparkline."""
+    symbol, price = (max(map(len, texts), default=0) for texts in _texts(movers))
+    return symbol + price + _CHANGE + _RSI + 4 * _GAP + _SHORTEST
+
+
+def _texts(movers: Sequence[Mover]) -> tuple[list[str], list[str]]:
+    return [each.symbol for each in movers], [_price(each) for each in movers]
+
+
 def _movers(board: Board, width: int, room: int) -> list[Text]:
     """Returns the movers, those of open markets first and each group by the size of its change; at most `room` lines."""
     if room < 2 or not board.movers:
         return []
     ordered = sorted(board.movers, key=lambda each: (not each.is_open, -abs(each.change or 0.0), each.price is None))
-    symbol = max(len(each.symbol) for each in ordered)
-    price = max(len(_price(each)) for each in ordered)
-    rest = width - symbol - price - 9 - 5 - 4 * _GAP
+    symbol, price = (max(map(len, texts)) for texts in _texts(ordered))
+    rest = width - symbol - price - _CHANGE - _RSI - 4 * _GAP
     spark = max(1, min(40, rest if rest < _SIGNALS else rest // 2))
-    heading = f"{'symbol':{symbol}}  {'price':>{price}}  {'day':>9}  {'newest 8 h':{spark}.{spark}}  {'RSI':>5}"
+    heading = (
+        f"{'symbol':{symbol}}  {'price':>{price}}  {'day':>{_CHANGE}}  {'newest 8 h':{spark}.{spark}}  {'RSI':>{_RSI}}"
+    )
     heading += "  signals" if rest >= _SIGNALS else ""
     lines = [Text(heading, style="bold")]
     was_open = True
@@ -176,9 +210,9 @@ def _mover(mover: Mover, symbol: int, price: int, spark: int, *, with_signals: b
     change, colour = percent(mover.change)
     line = Text(style="" if mover.is_open else "dim")
     line.append(f"{mover.symbol:{symbol}}  {_price(mover):>{price}}  ")
-    line.append(f"{change:>9}", style=colour)
+    line.append(f"{change:>{_CHANGE}}", style=colour)
     line.append(f"  {sparkline(mover.closes, spark):{spark}}", style=colour)
-    line.append(f"  {'' if mover.rsi is None else f'{mover.rsi:.1f}':>5}")
+    line.append(f"  {'' if mover.rsi is None else f'{mover.rsi:.1f}':>{_RSI}}")
     line.append(f"  {mover.signals}" if with_signals and mover.signals else "")
     return line
 
@@ -199,19 +233,61 @@ def _account(sections: Sequence[Section], width: int, room: int) -> list[Text]:
 
 
 def _section(section: Section, width: int, room: int) -> list[Text]:
-    fits = section.total <= room - 1 and len(section.rows) == section.total
-    rows = section.rows if fits else section.rows[: max(1, room - 2)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [Text(section.heading, style="bold")]
-    for row in rows:
-        cells = (
-            f"{text:>{size}}" if number in section.right else f"{text:{size}}"
-            for number, (text, size) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append(Text("  ".join(cells)[:width].rstrip()))
+    widths = _widths(section, width)
+    rows = [_row(row, section, widths, width) for row in section.rows]
+    fits = sum(map(len, rows)) <= room - 1 and len(rows) == section.total
+    if not fits:
+        rows = _first(rows, room - 2)
+    lines = [Text(section.heading, style="bold"), *(Text(line) for row in rows for line in row)]
     if len(rows) < section.total and room > len(lines):
         lines.append(Text(f"{section.total - len(rows)} more", style="dim"))
     return lines
+
+
+def _first(rows: Sequence[list[str]], room: int) -> list[list[str]]:
+    """Returns the first rows that fit into `room` lines, at least one."""
+    shown = list(rows[:1])
+    for row in rows[1:]:
+        if sum(map(len, shown)) + len(row) > room:
+            break
+        shown.append(row)
+    return shown
+
+
+def _needed(section: Section) -> int:
+    """Returns the columns in which all rows of a section fit."""
+    sizes = [max(map(len, column)) for column in zip(*section.rows, strict=True)]
+    return sum(sizes) + _GAP * (len(sizes) - 1)
+
+
+def _widths(section: Section, width: int) -> list[int]:
+    """Returns the widths of a section's columns; if they are too wide together, names are shortened."""
+    sizes = [max(map(len, column)) for column in zip(*section.rows, strict=True)]
+    over = sum(sizes) + _GAP * (len(sizes) - 1) - width
+    for number in sorted(section.names, key=lambda each: -sizes[each]):
+        taken = max(0, min(over, sizes[number] - _NAME))
+        sizes[number] -= taken
+        over -= taken
+    return sizes
+
+
+_NAME = 8
+"""Columns to which a name may be shortened."""
+
+
+def _row(row: tuple[str, ...], section: Section, widths: Sequence[int], width: int) -> list[str]:
+    """Returns a row as lines of at most `width` columns: cells that do not fit go on in the next line."""
+    lines = [""]
+    for number, (text, size) in enumerate(zip(row, widths, strict=True)):
+        shown = text if len(text) <= size else f"{text[: size - 1]}…"
+        cell = f"{shown:>{size}}" if number in section.right else f"{shown:{size}}"
+        if not lines[-1]:
+            lines[-1] = cell
+        elif len(f"{lines[-1]}  {cell}".rstrip()) <= width:
+            lines[-1] += f"  {cell}"
+        else:
+            lines.append(f"  {shown}")
+    return [line.rstrip() for line in lines]
 
 
 def _beside(left: Sequence[Text], right: Sequence[Text], width: int) -> list[Text]:

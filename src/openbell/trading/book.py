@@ -28,6 +28,7 @@ class Position:
     cost: Decimal
     """Quantity times average price, with the sign of the quantity."""
     opened_at: float
+    """When the fill that opened it was recorded."""
 
     @property
     def average_price(self) -> Decimal:

@@ -25,10 +25,15 @@ class Fill:
     price: Decimal
     fee: Decimal
     at: float
-    """When it became known: on paper, when its bar closed."""
+    """When it was recorded: on paper, when its bar closed. `filled_at` is when it happened."""
     bar: int | None = None
     """On paper, the open time of that bar."""
     bar_hash: str | None = None
+
+    @property
+    def filled_at(self) -> float:
+        """When it happened: on paper, the open of its bar; at a broker, the time of the execution."""
+        return self.at if self.bar is None else float(self.bar)
 
     @property
     def signed(self) -> Decimal:

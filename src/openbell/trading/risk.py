@@ -11,7 +11,7 @@ calls `lost_too_much` and cancels resting orders that could open a position afte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -19,6 +19,16 @@ from openbell.market.instruments import parse
 from openbell.trading import amounts
 from openbell.trading.amounts import CENT, ONE, ZERO
 from openbell.trading.book import Book
+from openbell.trading.objections import (
+    Objection,
+    SizeRule,
+    collar,
+    daily_loss,
+    money,
+    percent,
+    symbol_not_allowed,
+    too_many_positions,
+)
 from openbell.trading.orders import EXPOSED, Order, Side
 
 _DIGITS = 15
@@ -92,6 +102,10 @@ class Verdict:
     """0 to 1: the used share of the tightest limit; 1 if refused."""
     opening: Decimal
     """The part of the quantity that opens a position; the rest reduces one."""
+    objection: Objection | None = None
+    """Of the rule that refused."""
+    largest_by: str = ""
+    """What limits `max_size`, if it is not the rule that refused."""
 
 
 def judge(proposal: Proposal, situation: Situation, limits: Limits) -> Verdict:
@@ -152,45 +166,53 @@ class _Judgement:
 
     def verdict(self) -> Verdict:
         if not self.opening:
-            return Verdict(True, "", "", self._largest(), ZERO, ZERO)
-        if self.proposal.reduce_only:
-            return Verdict(False, "reduce_only", self._too_little_to_reduce(), self._largest(), ONE, self.opening)
-        for rule, objection in (*self._without_size(), *self._by_size()):
+            return Verdict(True, "", "", self._largest()[0], ZERO, ZERO)
+        for objection in (self._too_little_to_reduce(), *self._without_size(), *self._by_size()):
             if objection:
-                return Verdict(False, rule, objection, self._largest(), ONE, self.opening)
-        return Verdict(True, "", "", self._largest(), self._score(), self.opening)
+                size, source = self._largest()
+                said = source == objection.source or objection.rule in {"short", "reduce_only"}
+                largest_by = "" if said else source
+                return Verdict(False, objection.rule, objection.reason, size, ONE, self.opening, objection, largest_by)
+        return Verdict(True, "", "", self._largest()[0], self._score(), self.opening)
 
-    def _without_size(self) -> Iterable[tuple[str, str | None]]:
-        """Yields each rule that does not depend on the size, with its objection or None."""
+    def _without_size(self) -> Iterable[Objection | None]:
+        """Yields the objection of each rule that does not depend on the size, or None."""
         situation, limits, symbol = self.situation, self.limits, self.proposal.symbol
-        yield (
-            "halt",
-            situation.halted
-            and f"trading is halted: {situation.halted}; only reducing orders may pass until openbell resume",
-        )
-        allowed = not limits.symbols or symbol in limits.symbols
-        yield "symbols", None if allowed else f"{symbol} is not one of the allowed symbols (OPENBELL_RISK_SYMBOLS)"
-        yield "short", self._short()
-        yield "stale_price", situation.stale
-        yield "collar", self._outside_collar()
-        yield "positions", self._too_many_positions()
-        yield "daily_loss", lost_too_much(situation.day_start, self.equity, limits)
-        yield "equity", None if self.equity > 0 else "the account has no equity left"
+        halted = f"trading is halted: {situation.halted}; only reducing orders may pass until openbell resume"
+        yield Objection("halt", halted) if situation.halted else None
+        yield symbol_not_allowed(symbol, limits.symbols)
+        yield self._short()
+        yield Objection("stale_price", situation.stale) if situation.stale else None
+        yield None if self.proposal.price is None else collar(self.proposal.price, self.last, limits.collar)
+        symbols = set(situation.book.positions) | self.opening_symbols
+        yield None if symbol in symbols else too_many_positions(len(symbols), limits.positions)
+        yield daily_loss(situation.day_start, self.equity, limits.daily_loss)
+        yield None if self.equity > 0 else Objection("equity", f"the account has no equity left: {money(self.equity)}")
 
-    def _short(self) -> str | None:
+    def _short(self) -> Objection | None:
         symbol = self.proposal.symbol
         if self.proposal.side is Side.BUY:
             return None
         shorted = parse(symbol).can_be_shorted
         if shorted and self.limits.short:
             return None
-        why = "shorts are not allowed (OPENBELL_RISK_SHORT)" if shorted else "spot crypto cannot be sold short"
-        return f"{self._to_sell()}, and {why}"
+        why = "shorts are not allowed" if shorted else "spot crypto cannot be sold short"
+        text = f"it sells {amounts.text(self.proposal.quantity)}, {self._to_sell()}, and {why}"
+        return self._about_position("short", text, "OPENBELL_RISK_SHORT" if shorted else None)
 
-    def _too_little_to_reduce(self) -> str:
-        if not self.reducible:
-            return f"it is reduce_only, and there is nothing of {self.proposal.symbol} for a {self.proposal.side} to reduce"
-        return f"it is reduce_only, and only {amounts.text(self.reducible)} of {self.proposal.symbol} can be reduced"
+    def _too_little_to_reduce(self) -> Objection | None:
+        if not self.proposal.reduce_only:
+            return None
+        symbol, side = self.proposal.symbol, self.proposal.side
+        left = f"only {amounts.text(self.reducible)} of {symbol} can be reduced"
+        nothing = f"there is nothing of {symbol} for a {side} to reduce"
+        return self._about_position(
+            "reduce_only", f"it is reduce_only, and {left if self.reducible else nothing}", None
+        )
+
+    def _about_position(self, rule: str, text: str, setting: str | None) -> Objection:
+        """Returns an objection whose limit is the quantity that the order could reduce."""
+        return Objection(rule, text, amounts.text(self.proposal.quantity), amounts.text(self.reducible), setting)
 
     def _to_sell(self) -> str:
         held = self.situation.book.quantity(self.proposal.symbol)
@@ -198,83 +220,73 @@ class _Judgement:
         resting = f", of which resting orders sell {amounts.text(claimed)}" if claimed else ""
         return f"{amounts.text(max(ZERO, held))} of {self.proposal.symbol} is held{resting}"
 
-    def _outside_collar(self) -> str | None:
-        price, collar = self.proposal.price, self.limits.collar
-        if price is None or not collar or abs(price - self.last) <= collar * self.last:
-            return None
-        return (
-            f"the price {amounts.text(price)} is more than {_percent(collar)} from the last, {amounts.text(self.last)} "
-            "(OPENBELL_RISK_COLLAR)"
-        )
+    def _by_size(self) -> Iterable[Objection | None]:
+        """Yields the objection of each rule about the size, or None."""
+        return (each.objection for each in self._sizes(self.opening))
 
-    def _too_many_positions(self) -> str | None:
-        symbols = set(self.situation.book.positions) | self.opening_symbols
-        most = self.limits.positions
-        if not most or self.proposal.symbol in symbols or len(symbols) < most:
-            return None
-        return f"{len(symbols)} positions are open or being opened, the most allowed (OPENBELL_RISK_POSITIONS)"
-
-    def _by_size(self) -> Iterable[tuple[str, str | None]]:
-        """Yields each rule about the size, with its objection or None."""
-        for rule, need, have, words in self._sizes(self.opening):
-            yield rule, None if need <= have else words(need, have)
-
-    def _sizes(self, opening: Decimal) -> Iterable[tuple[str, Decimal, Decimal, Callable[[Decimal, Decimal], str]]]:
-        """Yields each rule about the size: its name, the dollars that `opening` needs, the dollars allowed, its text."""
+    def _sizes(self, opening: Decimal) -> Iterable[SizeRule]:
+        """Yields each rule about the size, as it applies if the order opens `opening`."""
         limits, leverage = self.limits, self.limits.leverage
         worth = opening * self.price
         # Both sides are multiplied by the leverage: products are exact, quotients are not.
         with_fee = ONE + limits.fee * leverage
         taken = self.situation.book.exposure(self.situation.prices) + self.waiting * with_fee - self._freed()
-        yield (
-            "balance",
-            worth * with_fee,
-            self.equity * leverage - taken,
-            lambda need, have: f"it needs {_money(need)} and {_money(max(ZERO, have))} is available",
+        available = self.equity * leverage - taken
+        costs = "with fees it needs" if limits.fee else "it needs"
+        yield SizeRule("balance", worth * with_fee, available, "OPENBELL_RISK_LEVERAGE", costs, "{} is available")
+        yield from self._caps(
+            "order", worth, limits.order_share, limits.order_notional, "it would be worth", "an order may be worth {}"
         )
-        share = limits.order_share * self.equity if limits.order_share else None
-        for cap, name in ((share, "ORDER_SHARE"), (limits.order_notional or None, "ORDER_NOTIONAL")):
-            if cap is not None:
-                yield "order", worth, cap, _over("an order", name)
         here = abs(self.situation.book.quantity(self.proposal.symbol)) * self.last + self.waiting_here - self._freed()
-        share = limits.symbol_share * self.equity if limits.symbol_share else None
-        for cap, name in ((share, "SYMBOL_SHARE"), (limits.symbol_notional or None, "SYMBOL_NOTIONAL")):
-            if cap is not None:
-                yield "symbol", here + worth, cap, _over(self.proposal.symbol, name)
+        yield from self._caps(
+            "symbol",
+            here + worth,
+            limits.symbol_share,
+            limits.symbol_notional,
+            f"{self.proposal.symbol} held and ordered would be worth",
+            "one symbol may be worth {}",
+        )
+
+    def _caps(
+        self, rule: str, need: Decimal, share: Decimal, notional: Decimal, what: str, allowed: str
+    ) -> Iterable[SizeRule]:
+        """Yields the two limits of a rule, a share of the equity and an amount; a limit of zero is switched off."""
+        setting = f"OPENBELL_RISK_{rule.upper()}"
+        if share:
+            of_equity = f"{allowed}, {percent(share)} of the equity"
+            yield SizeRule(rule, need, share * self.equity, f"{setting}_SHARE", what, of_equity)
+        if notional:
+            yield SizeRule(rule, need, notional, f"{setting}_NOTIONAL", what, allowed)
 
     def _freed(self) -> Decimal:
         """Returns the value that the reducing part of the proposal frees before the rest opens a position."""
         return self.reducible * self.last
 
-    def _largest(self) -> Decimal:
-        """Returns the largest quantity that would be accepted."""
-        if self.proposal.reduce_only or any(objection for _, objection in self._without_size()):
-            return _exactly_sent(self.reducible)
-        most = min(
-            amounts.share(have - fixed, unit)
-            for fixed, unit, have in (
-                (zero, one - zero, have)
-                for (_, zero, have, _), (_, one, _, _) in zip(self._sizes(ZERO), self._sizes(ONE), strict=True)
-            )
+    def _largest(self) -> tuple[Decimal, str]:
+        """Returns the largest quantity that would be accepted, and what limits it."""
+        if self.proposal.reduce_only or any(self._without_size()):
+            return _exactly_sent(self.reducible), _ONLY_REDUCES
+        most, source = min(
+            (amounts.share(zero.have - zero.need, one.need - zero.need), zero.source)
+            for zero, one in zip(self._sizes(ZERO), self._sizes(ONE), strict=True)
         )
-        return _exactly_sent(self.reducible + max(ZERO, most))
+        return _exactly_sent(self.reducible + max(ZERO, most)), source if most > 0 else _ONLY_REDUCES
 
     def _score(self) -> Decimal:
-        used = [amounts.share(need, have) for _, need, have, _ in self._sizes(self.opening)]
+        used = [amounts.share(each.need, each.have) for each in self._sizes(self.opening)]
         start, most = self.situation.day_start, self.limits.daily_loss
         if start is not None and start > 0 and most:
             used.append(amounts.share(max(ZERO, start - self.equity), most * start))
         return min(ONE, max(used))
 
 
+_ONLY_REDUCES = "it only reduces the position"
+
+
 def lost_too_much(day_start: Decimal | None, equity: Decimal, limits: Limits) -> str | None:
     """Returns why nothing may be opened today; None if the daily loss is below its limit or not known."""
-    most = limits.daily_loss
-    if day_start is None or day_start <= 0 or not most or day_start - equity < most * day_start:
-        return None
-    lost = amounts.share(day_start - equity, day_start)
-    setting = "(OPENBELL_RISK_DAILY_LOSS)"
-    return f"the account has lost {_percent(lost)} today, and opens nothing after {_percent(most)} {setting}"
+    objection = daily_loss(day_start, equity, limits.daily_loss)
+    return None if objection is None else objection.reason
 
 
 def price_of(order: Order, last: Decimal) -> Decimal:
@@ -289,15 +301,3 @@ def _exactly_sent(size: Decimal) -> Decimal:
     """Returns a size rounded down to 1e-8, and to the digits that a JSON number carries exactly."""
     step = max(CENT, Decimal(1).scaleb(size.adjusted() - _DIGITS + 1)) if size else CENT
     return amounts.down(size, step)
-
-
-def _over(what: str, name: str) -> Callable[[Decimal, Decimal], str]:
-    return lambda need, have: f"{what} may be worth {_money(have)}, this would be {_money(need)} (OPENBELL_RISK_{name})"
-
-
-def _money(value: Decimal) -> str:
-    return f"{value:,.2f} USD"
-
-
-def _percent(value: Decimal) -> str:
-    return f"{value * 100:.4g} %"

@@ -143,12 +143,12 @@ def _closed(instrument: Instrument, moment: float) -> str | None:
     if phase(instrument, moment) is Phase.REGULAR:
         return None
     if instrument.asset_class is AssetClass.FOREX:
-        return f"waits for the forex market, which opens at {iso(_forex_opens(moment))}"
+        return f"waits for the forex market, which opens at {iso(forex_opens(moment))}"
     session = next_open(moment)
     return f"waits for the regular session, which opens at {iso(session.open)}" if session else "the market is closed"
 
 
-def _forex_opens(moment: float) -> float:
+def forex_opens(moment: float) -> float:
     """Returns the next Sunday 17:00 in New York, for a moment on a weekend."""
     today = eastern(moment).date()
     sunday = today + timedelta((_SUNDAY - today.weekday()) % 7)

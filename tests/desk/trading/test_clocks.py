@@ -20,6 +20,7 @@ from openbell.desk.trading.alert_engine import AlertEngine
 from openbell.desk.trading.alerts import AlertService, Condition
 from openbell.desk.trading.desk import TradingDesk
 from openbell.desk.trading.inbox import Inbox
+from openbell.desk.trading.prices import Prices
 from openbell.desk.trading.traded_minutes import TradedMinutes
 from openbell.market.bars import MINUTE, make
 from openbell.market.clock import iso
@@ -116,10 +117,10 @@ def test_an_alert_misses_nothing_while_the_feed_is_silent(tmp_path: Path) -> Non
         bars = BarService(store, feed, clock)
         records = Records(SqliteDatabase(tmp_path / "records.sqlite"), HeadFile(tmp_path / "head"), clock)
         worker, inbox = ThreadPoolExecutor(1), Inbox(records, nothing_due, Hub())
-        alarms = AlertEngine(
-            records, bars, TradedMinutes(bars, present=True), IndicatorService(bars, feed, worker), inbox
-        )
-        await AlertService(records, bars, nothing_due).set(ME, "BTC/USD", "1m", Condition(Type.PRICE_ABOVE, 150.0))
+        minutes = TradedMinutes(bars, present=True)
+        alarms = AlertEngine(records, bars, minutes, IndicatorService(bars, feed, worker), inbox)
+        alerts = AlertService(records, bars, Prices(bars, 300.0, minutes), nothing_due)
+        await alerts.set(ME, "BTC/USD", "1m", Condition(Type.PRICE_ABOVE, 150.0))
         clock.advance(MINUTE)
         await alarms.step(None, bars.closed_until())
         feed.down = True

@@ -77,7 +77,7 @@ def order(
 
 
 async def orders(trading: TradingDesk) -> dict[str | None, Order]:
-    found, _ = await trading.orders.listing(ME, open_only=False, limit=99)
+    found = (await trading.orders.listing(ME, open_only=False, limit=99)).orders
     return {each.client_order_id: each for each in found}
 
 
@@ -85,7 +85,7 @@ def recorded(account: str) -> Callable[[TradingDesk], Awaitable[dict[str | None,
     """An account's orders as they were left: nothing is brought up to date first."""
 
     async def work(trading: TradingDesk) -> dict[str | None, Order]:
-        found, _ = await trading.records.read(lambda view: queries.listing(view, account, ME, 99, 0, open_only=False))
+        found = (await trading.records.read(lambda view: queries.listing(view, account, ME, 99, 0, open_only=False)))[0]
         return {each.client_order_id: each for each in found}
 
     return work

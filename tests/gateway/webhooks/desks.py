@@ -76,6 +76,6 @@ async def fill(desk: Desk, symbol: str = "BTC/USD", account: str = "paper", prin
     """Record a fill."""
     name = f"fill{next(_numbers)}"
     amounts = (Decimal("0.00010000"), Decimal("64123.10"), Decimal("0.00641231"))
-    made = Fill(name, "order1", account, principal, symbol, Side.BUY, *amounts, AT, bar=None)
+    made = Fill(name, "order1", account, principal, symbol, Side.BUY, *amounts, AT, bar=int(AT) - 60)
     await desk.trading.records.write(lambda journal: journal.put("fill", made, new=True))
     return made

@@ -89,7 +89,8 @@ async def test_a_fill_arrives_with_decimal_text(tmp_path: Path, receiver: Receiv
         "quantity": "0.0001",
         "price": "64123.1",
         "fees": "0.00641231",
-        "filled_at": iso(AT),
+        "filled_at": iso(AT - 60),
+        "recorded_at": iso(AT),
         "account": "paper",
         "data_source": "simulated",
     }

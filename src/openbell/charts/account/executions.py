@@ -36,7 +36,9 @@ class Execution:
     """The bar's position on the chart; None if the bar is under way."""
     side: Side
     at: float
-    """When the first of the fills became known."""
+    """When the first of the fills happened: on paper, the open of its minute."""
+    recorded_at: float
+    """When that fill was recorded."""
     count: int = 0
     """The number of fills."""
     quantity: Decimal = ZERO
@@ -78,7 +80,7 @@ def place(fills: Sequence[Fill], bars: Bars) -> Placed:
     for index, (fill, effects, profit) in zip(indexes, _with_effects(fills), strict=True):
         if index < 0:
             continue
-        first = Execution(index if index < len(bars) else None, fill.side, fill.at)
+        first = Execution(index if index < len(bars) else None, fill.side, fill.filled_at, fill.at)
         shown = found.setdefault((index, fill.side), first)
         shown.count += 1
         with amounts.exact():
@@ -97,8 +99,7 @@ def _indexes(fills: Sequence[Fill], bars: Bars) -> list[int]:
     """Returns the position of the bar that contains each fill; the number of bars if that bar has not closed."""
     if not len(bars):
         return [_EARLIER] * len(fills)
-    # A broker's fill has its own time; one on paper becomes known when its minute has closed.
-    at = np.array([int(fill.at) if fill.bar is None else fill.bar for fill in fills], dtype=np.int64)
+    at = np.array([int(fill.filled_at) for fill in fills], dtype=np.int64)
     times, back = np.unique(at, return_inverse=True)
     start = bucket_bounds(bars.instrument, bars.timeframe, times)[0][back]
     index = np.minimum(np.searchsorted(bars.time, start), len(bars) - 1)

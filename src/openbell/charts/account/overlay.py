@@ -92,6 +92,7 @@ class AccountOverlay:
             "x": index,
             "time": None if index is None else iso(int(self.bars.time[index])),
             "filled_at": iso(execution.at),
+            "recorded_at": iso(execution.recorded_at),
             "side": execution.side.value,
             "effect": execution.effect.value,
             "quantity": amounts.text(execution.quantity),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 
 from openbell.desk.bars import BarService
+from openbell.desk.trading.prices import Prices
 from openbell.market.errors import InvalidParameter, NoSuchAlert
 from openbell.stores.records import alerts as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.trading import amounts
+from openbell.trading.alert_progress import AlertProgress, LastPrice, progress_of
 from openbell.trading.alerts import Alert, AlertState, Type, registered
 
 MOST_PER_PRINCIPAL = 20_000
@@ -30,11 +32,14 @@ class Condition:
 class AlertService:
     """Alerts of principals."""
 
-    def __init__(self, records: Records, bars: BarService, settle: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, records: Records, bars: BarService, prices: Prices, settle: Callable[[], Awaitable[None]]
+    ) -> None:
         """`settle` applies the bars that have closed: an alert that is due fires before it can be cancelled."""
         self._records = records
         self._settle = settle
         self._bars = bars
+        self._prices = prices
         self._clock = bars.clock
 
     async def set(self, principal: str, symbol: str, interval: str, wanted: Condition) -> Alert:
@@ -72,6 +77,22 @@ class AlertService:
         """Returns a principal's active alerts, oldest first."""
         await self._settle()
         return await self._records.read(lambda view: queries.active(view, principal))
+
+    async def fired(self, principal: str, limit: int) -> tuple[list[Alert], int]:
+        """Returns a principal's latest fired alerts, the latest first, and how many there are in all."""
+        await self._settle()
+        return await self._records.read(lambda view: queries.fired(view, principal, limit))
+
+    async def progress(self, alerts: Iterable[Alert]) -> dict[str, AlertProgress]:
+        """Returns by id why each of these active alerts has not fired."""
+        alerts = list(alerts)
+        found, missing = await self._prices.of({alert.symbol for alert in alerts if alert.type.of_price})
+        last: dict[str, LastPrice | str] = {
+            **missing,
+            **{symbol: LastPrice(price.value, price.end) for symbol, price in found.items()},
+        }
+        now = self._clock.epoch()
+        return {alert.id: progress_of(alert, last.get(alert.symbol), now) for alert in alerts}
 
     async def cancel(self, principal: str, alert_id: str) -> Alert:
         """Cancel an active alert. Raises `NoSuchAlert`, or `InvalidParameter` if it has ended already."""

@@ -196,7 +196,7 @@ class TradingDesk:
         """Setting alerts."""
         from openbell.desk.trading.alerts import AlertService
 
-        return AlertService(self.records, self._desk.bars, self.settle_scenario)
+        return AlertService(self.records, self._desk.bars, self.prices, self.settle_scenario)
 
     @cached_property
     def alert_engine(self) -> AlertEngine:

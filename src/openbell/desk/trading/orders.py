@@ -10,7 +10,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -30,13 +30,16 @@ from openbell.market.errors import (
     TooManyOrders,
 )
 from openbell.stores.records import orders as queries
+from openbell.stores.records.fill_times import last_fill_times
 from openbell.stores.records.journal import Journal
+from openbell.stores.records.orders import OrderPage
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
 from openbell.trading import amounts
 from openbell.trading.accounts import Account, slug
 from openbell.trading.brackets import exits_of
 from openbell.trading.broker import BrokerUnavailable, OutcomeUnknown
+from openbell.trading.fill_times import FillTime
 from openbell.trading.orders import FINAL, Force, Kind, Order, Role, State
 from openbell.trading.request import Request
 from openbell.trading.risk import Proposal, Verdict
@@ -110,15 +113,37 @@ class OrderService:
         """Cancel an order of this principal. Raises `NoSuchOrder`, or `InvalidParameter` if it has ended already."""
         return await self._finish(self._cancel(principal, order_id))
 
-    async def listing(self, principal: str, *, open_only: bool, limit: int, offset: int = 0) -> tuple[list[Order], int]:
-        """Returns a page of a principal's orders, newest first, and how many there are in all."""
+    async def listing(
+        self, principal: str, *, open_only: bool, limit: int, offset: int = 0, cursor: str | None = None
+    ) -> OrderPage:
+        """Returns a page of a principal's orders, newest first; `cursor` is the id of the last order of the page before.
+
+        Raises `InvalidParameter` if the cursor is not the id of an order.
+        """
         await self._settle((await self._accounts.admit(principal)).name)
 
-        def work(view: View) -> tuple[list[Order], int]:
+        def work(view: View) -> OrderPage:
             account = self._accounts.open(view, principal)
-            return queries.listing(view, account.name, principal, limit, offset, open_only=open_only)
+            before = None if cursor is None else self._order_at(view, account, principal, cursor)
+            return queries.listing(view, account.name, principal, limit, offset, open_only=open_only, before=before)
 
         return await self._records.read(work)
+
+    @staticmethod
+    def _order_at(view: View, account: Account, principal: str, cursor: str) -> Order:
+        """Returns the order of a cursor. Raises `InvalidParameter` if it is not one of this principal's orders."""
+        found = queries.order(view, cursor) if cursor.isprintable() else None
+        if found is None or (found.account, found.principal) != (account.name, principal):
+            raise InvalidParameter(
+                f"cursor {cursor[:80]!r} is not one that get_orders has returned (numbers are those of earlier versions); "
+                "call it without a cursor to start again"
+            )
+        return found
+
+    async def last_fills(self, orders: Iterable[Order]) -> dict[str, FillTime]:
+        """Returns by order id when each order was filled last; orders without a fill are left out."""
+        filled = [order.id for order in orders if order.filled]
+        return await self._records.read(lambda view: last_fill_times(view, filled)) if filled else {}
 
     async def close(self) -> None:
         """Wait until every order that is being placed or cancelled is done."""

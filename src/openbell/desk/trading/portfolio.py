@@ -15,12 +15,14 @@ from openbell.market.digits import average
 from openbell.market.errors import DataError, StoreError
 from openbell.market.instruments import Instrument
 from openbell.stores.records import orders as queries
+from openbell.stores.records.fill_times import opening_times
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
 from openbell.trading import amounts
 from openbell.trading.accounts import Account
 from openbell.trading.amounts import ONE, ZERO
 from openbell.trading.book import Position, margin
+from openbell.trading.fill_times import FillTime
 from openbell.trading.orders import EXPOSED, Order, Side
 from openbell.trading.request import refuse_foreign_money
 from openbell.trading.risk import Proposal, Verdict, lost_too_much, price_of
@@ -33,6 +35,8 @@ class Holding:
     """A position and its price."""
 
     position: Position
+    opened: FillTime
+    """When the position was opened."""
     price: Price | None
     """None if there is no price; `note` has the reason."""
     note: str | None
@@ -166,9 +170,15 @@ class PortfolioService:
 
     async def holdings(self, principal: str) -> list[Holding]:
         """Returns the open positions, the last opened first."""
-        valued = await self._valued(principal)
+        account = await self._accounts.admit(principal)
+
+        def work(view: View, sheet: PriceSheet) -> tuple[Valued, dict[str, FillTime]]:
+            valued = self._gate.value(view, self._accounts.open(view, principal), sheet)
+            return valued, opening_times(view, account.name, valued.book.positions.values())
+
+        valued, opened = await self._read(account, None, work)
         found = sorted(valued.book.positions.values(), key=lambda each: (-each.opened_at, each.symbol))
-        return [_holding(position, valued) for position in found]
+        return [_holding(position, opened[position.symbol], valued) for position in found]
 
     async def balance(self, principal: str) -> Balance:
         """Returns the current balance."""
@@ -268,7 +278,7 @@ def _margin(exposure: Decimal, leverage: Decimal) -> Decimal:
     return exposure if leverage == ONE else average(margin(exposure, leverage))
 
 
-def _holding(position: Position, valued: Valued) -> Holding:
+def _holding(position: Position, opened: FillTime, valued: Valued) -> Holding:
     price = valued.prices.get(position.symbol)
     equity = None if valued.doubt else valued.book.equity(valued.values)
     worth = None if price is None else abs(position.quantity) * price.value
@@ -279,6 +289,7 @@ def _holding(position: Position, valued: Valued) -> Holding:
     )
     return Holding(
         position,
+        opened,
         price,
         valued.missing.get(position.symbol) or (price.in_doubt if price else None),
         None if worth is None or not equity or equity < 0 else amounts.share(worth, equity),

@@ -103,7 +103,8 @@ class Outbox:
             "quantity": row["quantity"],
             "price": row["price"],
             "fees": row["fee"],
-            "filled_at": iso(row["at"]),
+            "filled_at": iso(row["at"] if row["bar"] is None else row["bar"]),
+            "recorded_at": iso(row["at"]),
             "account": "live" if at_broker and self._live else "paper",
             "data_source": self._data_source,
         }

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from openbell.trading.inbox import Filter
 
 TYPES = ("price_above", "price_below", "indicator_signal")
+STATUSES = ("active", "fired", "all")
+MOST_FIRED = 20
 LONGEST_WAIT = 50.0
 
 
@@ -56,6 +58,12 @@ class AlertInput(Arguments):
         Annotated[str, choice(SHORT)] | Absent,
         Field(description="1m by default, 4h for signals", json_schema_extra=without_default),
     ] = None
+
+
+class ListInput(Arguments):
+    """Input of list_alerts."""
+
+    status: Annotated[str, choice(STATUSES), Field(description=f"fired ones: the latest {MOST_FIRED}")] = "active"
 
 
 class CancelInput(Arguments):
@@ -107,10 +115,19 @@ async def set_alert(call: Call, given: AlertInput) -> Result[shapes.AlertShape]:
     return Result(shapes.alert_shape(alert))
 
 
-async def list_alerts(call: Call, _given: NoArguments) -> Result[shapes.AlertsResponse]:
-    """List the caller's active alerts."""
-    found = await call.desk.trading.alerts.listing(call.principal)
-    return Result({"alerts": [shapes.alert_shape(alert) for alert in found]})
+async def list_alerts(call: Call, given: ListInput) -> Result[shapes.AlertsResponse]:
+    """List the caller's active alerts, each with the reason why it has not fired; and those that have fired."""
+    check_one_of("status", given.status, STATUSES)
+    alerts, shown = call.desk.trading.alerts, shapes.AlertsResponse(alerts=[])
+    if given.status != "fired":
+        active = await alerts.listing(call.principal)
+        progress = await alerts.progress(active)
+        shown["alerts"] += [shapes.listed_alert(each, progress[each.id]) for each in active]
+    if given.status != "active":
+        fired, total = await alerts.fired(call.principal, MOST_FIRED)
+        shown["alerts"] += [shapes.alert_shape(each) for each in fired]
+        shown["fired_left_out"] = total - len(fired)
+    return Result(shown)
 
 
 async def cancel_alert(call: Call, given: CancelInput) -> Result[shapes.AlertShape]:
@@ -197,8 +214,8 @@ TOOLS = (
     ),
     Tool(
         "list_alerts",
-        "Your active alerts.",
-        NoArguments,
+        "Your active alerts, each with its last price and why it has not fired; with status also those that have fired.",
+        ListInput,
         shapes.AlertsResponse,
         list_alerts,
         toolset="alerts",

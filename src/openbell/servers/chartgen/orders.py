@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, cast
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from openbell.desk.patience import Step, during
 from openbell.market.clock import iso
@@ -23,9 +24,10 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import check_one_of
 from openbell.market.sessions import phase
 from openbell.protocol.call import Basis, Call, Result, on_bars, on_prices
+from openbell.protocol.opened import opened
 from openbell.protocol.pages import pagination
 from openbell.protocol.session import Scope
-from openbell.protocol.stated import stated
+from openbell.protocol.stated import stated_of_account
 from openbell.protocol.tool import Arguments, Effect, NoArguments, Reads, Tool
 from openbell.servers.chartgen import trading_shapes as shapes
 from openbell.servers.chartgen.shapes import choice
@@ -76,9 +78,10 @@ class OrdersInput(Arguments):
     limit: Annotated[int, Field(ge=1, le=1000)] = 20
     offset: Annotated[int, Field(ge=0, le=100_000_000, description="skip the newest so many")] = 0
     cursor: Annotated[
-        int | None, Field(ge=0, le=100_000_000, description="of the page before; orders placed meanwhile move no page")
+        Annotated[str, Field(max_length=200)] | SkipJsonSchema[int] | None,
+        Field(description="of the page before; orders placed or closed meanwhile move no page"),
     ] = None
-    detail: Annotated[bool, Field(description="all fields, also empty ones")] = False
+    detail: Annotated[bool, Field(description="all fields, also empty ones and when each was filled")] = False
 
 
 async def place_order(call: Call, given: OrderInput) -> Result[shapes.OrderShape]:
@@ -123,9 +126,10 @@ async def cancel_order(call: Call, given: CancelInput) -> Result[shapes.OrderSha
 
 
 async def _shown(call: Call, orders: list[Order]) -> list[shapes.OrderShape]:
-    """Returns the orders, each with the reason why it is not filled yet, if it waits."""
+    """Returns the orders, each with its last fill, and with the reason why it is not filled yet, if it waits."""
     reasons = await call.desk.trading.reasons.of(orders)
-    return [shapes.order_shape(order, call.desk.account, reasons[order.id]) for order in orders]
+    fills = await call.desk.trading.orders.last_fills(orders)
+    return [shapes.order_shape(each, call.desk.account, reasons[each.id], fills.get(each.id)) for each in orders]
 
 
 async def get_orders(call: Call, given: OrdersInput) -> Result[shapes.OrdersResponse]:
@@ -134,20 +138,19 @@ async def get_orders(call: Call, given: OrdersInput) -> Result[shapes.OrdersResp
     if given.cursor is not None and given.offset:
         raise InvalidParameter("give cursor or offset, not both")
     orders, open_only = call.desk.trading.orders, given.filter == "open"
-    offset = given.offset
-    if given.cursor is not None:
-        # The cursor is the number of older orders: new ones do not change it.
-        _, total = await orders.listing(call.principal, open_only=open_only, limit=1, offset=0)
-        offset = max(0, total - given.cursor)
-    found, total = await orders.listing(call.principal, open_only=open_only, limit=given.limit, offset=offset)
-    rows = await _shown(call, found)
-    page = pagination(offset, given.limit, total)
+    # Earlier versions returned numbers as cursors: like any other text that is not an order's id, they are refused.
+    cursor = None if given.cursor is None else str(given.cursor)
+    found = await orders.listing(
+        call.principal, open_only=open_only, limit=given.limit, offset=given.offset, cursor=cursor
+    )
+    rows = await _shown(call, found.orders)
+    page = pagination(found.offset, given.limit, found.total)
     shown: shapes.OrdersResponse = {
         "orders": [cast("shapes.ListedOrder", each) if given.detail else shapes.listed_order(each) for each in rows],
         "pagination": page,
-        "cursor": total - offset - given.limit if page["has_more"] else None,
+        "cursor": found.last if page["has_more"] else None,
         "account": call.desk.account,  # type: ignore[typeddict-item]
-        **stated(call),
+        **stated_of_account(call),
     }
     return Result(shown)
 
@@ -164,7 +167,7 @@ async def get_positions(call: Call, _given: NoArguments) -> Result[shapes.Positi
                 "entry_price": amounts.text(average(each.position.average_price)),
                 "current_price": None if each.price is None else amounts.text(each.price.value),
                 "unrealized_pnl": shapes.text(each.unrealised),
-                "opened_at": iso(each.position.opened_at),
+                **opened(each.opened),
                 "price_time": None if each.price is None else iso(each.price.end),
                 "session": str(phase(parse(each.position.symbol), call.at)),
                 **each.doubt,  # type: ignore[typeddict-item]
@@ -172,7 +175,7 @@ async def get_positions(call: Call, _given: NoArguments) -> Result[shapes.Positi
             for each in holdings
         ],
         "account": call.desk.account,  # type: ignore[typeddict-item]
-        **stated(call),
+        **stated_of_account(call),
     }
     return Result(shown, on_prices((each.price for each in holdings), next((h.note for h in holdings if h.note), None)))
 
@@ -190,7 +193,7 @@ async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceR
         "fees": amounts.text(balance.fees),
         "price_time": None if balance.end is None else iso(balance.end),
         "account": call.desk.account,  # type: ignore[typeddict-item]
-        **stated(call),  # type: ignore[typeddict-item]
+        **stated_of_account(call),  # type: ignore[typeddict-item]
     }
     if balance.note:
         shown["note"] = balance.note

@@ -9,12 +9,15 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from openbell.market.clock import iso
-from openbell.market.digits import average
+from openbell.market.digits import average, significant
 from openbell.protocol.numbers import Exact
+from openbell.protocol.opened import Opened, Precision
 from openbell.protocol.pages import Pagination
-from openbell.protocol.stated import Stated
+from openbell.protocol.stated import StatedOfAccount
 from openbell.trading import amounts
+from openbell.trading.alert_progress import AlertProgress
 from openbell.trading.alerts import Alert
+from openbell.trading.fill_times import FillTime
 from openbell.trading.orders import Order
 
 
@@ -36,11 +39,15 @@ class OrderShape(TypedDict):
     filled_quantity: str
     average_price: str | None
     fees: str
+    filled_at: Annotated[
+        str | None, Field(description="its last fill; on paper, the open of the minute that filled it")
+    ]
+    filled_at_precision: NotRequired[Precision]
     reason: str | None
     role: Annotated[str, Field(description="single, entry, take_profit or stop_loss")]
     parent_id: str | None
     placed_at: str
-    updated_at: str
+    updated_at: Annotated[str, Field(description="when its last change was recorded; on paper, when a minute closed")]
     account: Literal["paper", "live"]
 
 
@@ -62,6 +69,8 @@ class ListedOrder(TypedDict):
     filled_quantity: NotRequired[Annotated[str, Field(description="0 if left out")]]
     average_price: NotRequired[str | None]
     fees: NotRequired[Annotated[str, Field(description="0 if left out")]]
+    filled_at: NotRequired[Annotated[str | None, Field(description="its last fill; on paper, the open of its minute")]]
+    filled_at_precision: NotRequired[Precision]
     reason: NotRequired[str | None]
     role: NotRequired[Annotated[str, Field(description="single if left out, entry, take_profit or stop_loss")]]
     parent_id: NotRequired[str | None]
@@ -74,26 +83,30 @@ _LEFT_OUT = {"time_in_force": "gtc", "filled_quantity": "0", "fees": "0", "role"
 """The values of fields that a list leaves out."""
 
 
+_ONLY_IN_DETAIL = {"account", "updated_at", "filled_at", "filled_at_precision"}
+"""Fields that a list leaves out whatever their value, so that 20 orders stay within 1,500 tokens."""
+
+
 def listed_order(order: OrderShape) -> ListedOrder:
-    """Returns an order as a list shows it: without what is null, 0 or the default, and without the account."""
+    """Returns an order as a list shows it: without what is null, 0 or the default, and without times of changes."""
     kept = {
         name: value
         for name, value in order.items()
-        if value is not None and _LEFT_OUT.get(name) != value and name not in {"account", "updated_at"}
+        if value is not None and _LEFT_OUT.get(name) != value and name not in _ONLY_IN_DETAIL
     }
     return cast("ListedOrder", kept)
 
 
-class OrdersResponse(Stated):
+class OrdersResponse(StatedOfAccount):
     """Orders, newest first."""
 
     orders: list[ListedOrder]
     pagination: Pagination
-    cursor: Annotated[int | None, Field(description="pass it on for the next page; null after the last one")]
+    cursor: Annotated[str | None, Field(description="pass it on for the next page; null after the last one")]
     account: Literal["paper", "live"]
 
 
-class PositionShape(TypedDict):
+class PositionShape(Opened):
     """One open position."""
 
     symbol: str
@@ -104,18 +117,17 @@ class PositionShape(TypedDict):
     price_time: Annotated[str | None, Field(description="when the bar of that price ended")]
     session: Annotated[str, Field(description="of its market")]
     unrealized_pnl: str | None
-    opened_at: str
     note: NotRequired[str]
 
 
-class PositionsResponse(Stated):
+class PositionsResponse(StatedOfAccount):
     """Open positions."""
 
     positions: list[PositionShape]
     account: Literal["paper", "live"]
 
 
-class BalanceResponse(Stated):
+class BalanceResponse(StatedOfAccount):
     """The account's money, in USD."""
 
     total_balance: Annotated[str | None, Field(description="null if a position has no price")]
@@ -174,12 +186,19 @@ class AlertShape(TypedDict):
     condition: ConditionShape
     status: str
     set_at: str
+    last_value: NotRequired[Annotated[Exact, Field(description="the last price")]]
+    last_bar_at: NotRequired[Annotated[str, Field(description="when the bar of that price ended")]]
+    distance: NotRequired[Annotated[Exact, Field(description="to the threshold: above 0 if the price must rise")]]
+    reason: NotRequired[Annotated[str, Field(description="why it has not fired")]]
+    fired_at: NotRequired[Annotated[str, Field(description="when the bar that fired it closed")]]
+    value: NotRequired[Annotated[Exact, Field(description="the value at which it fired")]]
 
 
 class AlertsResponse(TypedDict):
-    """Active alerts, oldest first."""
+    """Active alerts, oldest first; then fired ones, the latest first."""
 
     alerts: list[AlertShape]
+    fired_left_out: NotRequired[Annotated[int, Field(description="older fired ones that are not listed")]]
 
 
 class NotificationsResponse(TypedDict):
@@ -228,9 +247,9 @@ def quotient(value: Decimal | None) -> str | None:
     return None if value is None else amounts.text(average(value))
 
 
-def order_shape(order: Order, account: Any, reason: str | None) -> OrderShape:
-    """Returns an order as the tools return it."""
-    return {
+def order_shape(order: Order, account: Any, reason: str | None, filled: FillTime | None) -> OrderShape:
+    """Returns an order as the tools return it; `filled` is the time of its last fill."""
+    shape: OrderShape = {
         "order_id": order.id,
         "client_order_id": order.client_order_id,
         "symbol": order.spelling,
@@ -246,6 +265,7 @@ def order_shape(order: Order, account: Any, reason: str | None) -> OrderShape:
         "filled_quantity": amounts.text(order.filled),
         "average_price": quotient(order.average_price),
         "fees": amounts.text(order.fees),
+        "filled_at": None if filled is None else iso(filled.at),
         "reason": reason,
         "role": order.role.value,
         "parent_id": order.parent,
@@ -253,13 +273,16 @@ def order_shape(order: Order, account: Any, reason: str | None) -> OrderShape:
         "updated_at": iso(order.updated_at),
         "account": account,
     }
+    if filled is not None and not filled.exact:
+        shape["filled_at_precision"] = "minute"
+    return shape
 
 
 def alert_shape(alert: Alert) -> AlertShape:
     """Returns an alert as the tools return it, with the condition as it was set."""
     threshold: Any = None if alert.threshold is None else amounts.number(alert.threshold)
     condition = {alert.type.value: threshold or {"indicator": alert.indicator, "signal": alert.signal}}
-    return {
+    shape: AlertShape = {
         "alert_id": alert.id,
         "symbol": alert.spelling,
         "interval": alert.interval,
@@ -267,3 +290,19 @@ def alert_shape(alert: Alert) -> AlertShape:
         "status": alert.state.value,
         "set_at": iso(alert.set_at),
     }
+    if alert.fired_at is not None and alert.value is not None:
+        shape["fired_at"] = iso(alert.fired_at)
+        shape["value"] = alert.value if alert.type.of_price else significant(alert.value)
+    return shape
+
+
+def listed_alert(alert: Alert, progress: AlertProgress) -> AlertShape:
+    """Returns an active alert with the reason why it has not fired."""
+    shape = alert_shape(alert)
+    if progress.price is not None:
+        shape["last_value"] = amounts.number(progress.price.value)
+        shape["last_bar_at"] = iso(progress.price.end)
+    if progress.distance is not None:
+        shape["distance"] = amounts.number(progress.distance)
+    shape["reason"] = progress.reason
+    return shape

@@ -8,8 +8,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from openbell.protocol.numbers import Computed, Exact
+from openbell.protocol.opened import Opened
 from openbell.protocol.pages import Pagination
-from openbell.protocol.stated import Stated
+from openbell.protocol.stated import Stated, StatedOfAccount
 
 
 class ExitShape(TypedDict):
@@ -22,7 +23,7 @@ class ExitShape(TypedDict):
     distance_pct: Annotated[Computed | None, Field(description="of its price from the current one")]
 
 
-class PositionShape(TypedDict):
+class PositionShape(Opened):
     """One open position."""
 
     symbol: str
@@ -37,11 +38,10 @@ class PositionShape(TypedDict):
     market_value: Annotated[Exact | None, Field(description="size times price, negative if short")]
     weight_pct: Annotated[Computed | None, Field(description="of the account's equity")]
     exits: Annotated[list[ExitShape], Field(description="stops, targets and other orders that reduce it, at most 5")]
-    opened_at: str
     note: NotRequired[str]
 
 
-class PositionPage(Stated):
+class PositionPage(StatedOfAccount):
     """Positions, the last opened first."""
 
     items: list[PositionShape]
@@ -50,7 +50,7 @@ class PositionPage(Stated):
     total_unrealized_pnl: Exact | None
 
 
-class BalanceShape(Stated):
+class BalanceShape(StatedOfAccount):
     """The account's money."""
 
     total_balance: Annotated[Exact | None, Field(description="cash and what the positions are worth")]
@@ -78,11 +78,15 @@ class VerdictShape(Stated):
     """The verdict of the risk gate."""
 
     valid: bool
-    reason: str
+    reason: Annotated[str, Field(description="why not; empty if valid")]
+    rule: NotRequired[Annotated[str, Field(description="the rule that refuses")]]
+    value: NotRequired[Annotated[str, Field(description="what the trade would reach, of what the rule limits")]]
+    limit: NotRequired[Annotated[str, Field(description="of the rule")]]
+    setting: NotRequired[Annotated[str, Field(description="that holds the limit")]]
     max_size: Annotated[Exact, Field(description="the largest size that would pass")]
     risk_score: Annotated[Computed, Field(description="0 to 1: how much of the tightest limit it uses")]
     price: Annotated[Exact | None, Field(description="that it was judged at: the limit, or the last price")]
-    value: Annotated[Exact | None, Field(description="size times price")]
+    trade_value: Annotated[Exact | None, Field(description="size times price")]
     costs: Annotated[Exact | None, Field(description="fees and slippage that it would pay")]
     equity_pct: Annotated[Computed | None, Field(description="of the balance that its value is")]
     position_after: Annotated[Exact | None, Field(description="if it fills; negative if short")]

@@ -23,8 +23,9 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import did_you_mean
 from openbell.market.sessions import phase
 from openbell.protocol.call import Basis, Call, Result, on_prices
+from openbell.protocol.opened import opened
 from openbell.protocol.pages import pagination
-from openbell.protocol.stated import stated
+from openbell.protocol.stated import stated, stated_of_account
 from openbell.protocol.tool import Absent, Arguments, NoArguments, Reads, Tool, without_default
 from openbell.servers.portfolio import shapes
 from openbell.trading import amounts
@@ -78,7 +79,7 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.Posi
             "market_value": _number(each.value),
             "weight_pct": None if each.weight is None else amounts.number(each.weight * 100),
             "exits": [_exit(order, each.price) for order in each.exits[:_EXITS]],
-            "opened_at": iso(each.position.opened_at),
+            **opened(each.opened),
             "price_time": None if each.price is None else iso(each.price.end),
             "session": str(phase(parse(each.position.symbol), call.at)),
             **each.doubt,  # type: ignore[typeddict-item]
@@ -90,7 +91,7 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.Posi
         "pagination": pagination(given.offset, given.limit, len(found)),
         "total_market_value": _total(each.value for each in found),
         "total_unrealized_pnl": _total(each.unrealised for each in found),
-        **stated(call),
+        **stated_of_account(call),
     }
     return Result(page, on_prices((each.price for each in holdings), next((h.note for h in holdings if h.note), None)))
 
@@ -133,7 +134,7 @@ async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceS
         "working_orders": balance.working_orders,
         "halted": balance.halted,
         "price_time": None if balance.end is None else iso(balance.end),
-        **stated(call),  # type: ignore[typeddict-item]
+        **stated_of_account(call),  # type: ignore[typeddict-item]
     }
     if balance.note:
         shown["note"] = balance.note
@@ -147,7 +148,7 @@ def _number(value: Decimal | None) -> float | None:
 
 async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.VerdictShape]:
     """Return the risk gate's verdict. Raises `InsufficientFunds` if the account cannot pay for the trade."""
-    from openbell.desk.trading.verdicts import refusal
+    from openbell.desk.trading.verdicts import details_of, reason_of, refusal
 
     side = SIDES.get(given.side.upper())
     if side is None:
@@ -164,14 +165,15 @@ async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.Verdict
         raise refusal(verdict)
     shown: shapes.VerdictShape = {
         "valid": verdict.valid,
-        "reason": verdict.reason,
+        "reason": reason_of(verdict),
         "max_size": amounts.number(verdict.max_size),
         "risk_score": amounts.number(verdict.risk_score),
         "price": _number(checked.price),
-        "value": _number(checked.value),
+        "trade_value": _number(checked.value),
         "costs": _number(checked.costs),
         "equity_pct": _number(checked.equity_pct),
         "position_after": _number(checked.position_after),
+        **details_of(verdict),  # type: ignore[typeddict-item]
         **stated(call, instrument),
     }
     return Result(shown)

@@ -58,6 +58,16 @@ def _active_at(view: View, principal: str) -> list[Alert]:
     return sorted(known, key=lambda alert: (alert.set_at, alert.id))
 
 
+def fired(view: View, principal: str, limit: int) -> tuple[list[Alert], int]:
+    """A principal's latest alerts that had fired by the view's time, the latest first, and how many there are in all."""
+    chosen = (alerts.c.state == AlertState.FIRED.value) & (alerts.c.principal == principal)
+    if view.until is not None:  # a fired alert never changes, so that its last entry is the one of its firing
+        chosen &= alerts.c.seq.in_(select(ledger.c.seq).where((ledger.c.kind == "alert") & (ledger.c.at <= view.until)))
+    total = int(view.execute(select(func.count()).select_from(alerts).where(chosen)).scalar_one())
+    newest = select(alerts).where(chosen).order_by(alerts.c.fired_at.desc(), alerts.c.id.desc()).limit(limit)
+    return [from_row(Alert, row._asdict()) for row in view.execute(newest)], total
+
+
 def active_count(view: View, principal: str) -> int:
     """How many active alerts a principal has."""
     return int(view.execute(select(func.count()).where(_ACTIVE & (alerts.c.principal == principal))).scalar_one())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, ColumnElement, Row, Select, bindparam, func, insert, select
+from sqlalchemy import BindParameter, ColumnElement, Row, Select, bindparam, func, insert, select, tuple_
 
 from openbell.stores.records import past
 from openbell.stores.records.checkpoints import account_at
@@ -126,21 +126,50 @@ def bracket(view: View, entry_id: str) -> list[Order]:
     return _orders(view.execute(_BRACKET, {"name": entry_id}))
 
 
+class OrderPage(NamedTuple):
+    """A page of orders, latest first."""
+
+    orders: list[Order]
+    total: int
+    """How many orders there are on all pages."""
+    offset: int
+    """How many of them are before this page."""
+    last: str | None
+    """The id of the page's last order."""
+
+
 def listing(
-    view: View, account_name: str, principal: str, limit: int, offset: int, *, open_only: bool
-) -> tuple[list[Order], int]:
-    """A page of a principal's orders, latest first, and how many there are in total."""
+    view: View,
+    account_name: str,
+    principal: str,
+    limit: int,
+    offset: int,
+    *,
+    open_only: bool,
+    before: Order | None = None,
+) -> OrderPage:
+    """A page of a principal's orders; `before`: of those that were placed before this order, which may have ended."""
     mine = (orders.c.account == account_name) & (orders.c.principal == principal)
-    if view.until is None:
-        wanted = mine & orders.c.state.not_in(_FINAL) if open_only else mine
-        return _orders(view.execute(_page(wanted, limit, offset))), _count(view, wanted)
-    if open_only:
-        opened = [each for each in account_at(view, account_name, ZERO)[1] if each.principal == principal]
-        return opened[::-1][offset : offset + limit], len(opened)
-    wanted = mine & (orders.c.placed_at <= view.until)
-    ids = [row.id for row in view.execute(_page(wanted, limit, offset))]
-    then = past.bodies_at(view, "order", ids)
-    return [from_row(Order, then[each]) for each in ids if each in then], _count(view, wanted)
+    if view.until is not None and open_only:
+        opened = [each for each in account_at(view, account_name, ZERO)[1] if each.principal == principal][::-1]
+        if before is not None:
+            offset = sum((each.placed_at, each.id) >= (before.placed_at, before.id) for each in opened)
+        chosen = opened[offset : offset + limit]
+        return OrderPage(chosen, len(opened), offset, chosen[-1].id if chosen else None)
+    wanted = mine & orders.c.state.not_in(_FINAL) if open_only else mine
+    if view.until is not None:
+        wanted = mine & (orders.c.placed_at <= view.until)
+    total, page = _count(view, wanted), _page(wanted, limit, offset)
+    if before is not None:
+        # By the place of the order and not by its rank, which changes when orders end.
+        older = wanted & (tuple_(orders.c.placed_at, orders.c.id) < (before.placed_at, before.id))
+        offset, page = total - _count(view, older), _page(older, limit, 0)
+    found = _orders(view.execute(page))
+    last = found[-1].id if found else None
+    if view.until is not None:
+        then = past.bodies_at(view, "order", [each.id for each in found])
+        found = [from_row(Order, then[each.id]) for each in found if each.id in then]
+    return OrderPage(found, total, offset, last)
 
 
 def _page(wanted: ColumnElement[bool], limit: int, offset: int) -> Select[Any]:
