@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from openbell.desk.backup import contents, manifest
+from openbell.desk.backup.access import NOTHING, RestoredAccess, put_access
 from openbell.desk.backup.contents import Market
 from openbell.desk.backup.manifest import Manifest
 from openbell.desk.settings import Settings
@@ -43,9 +44,17 @@ class Restored:
     """Why the old home was halted, which the restored one still is; None if it was not."""
     later: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Ledgers of which the old home knows a later end: their last entry in the copy and in the old home, by market."""
+    access: RestoredAccess = field(default_factory=lambda: RestoredAccess(False, NOTHING))
 
 
-def restore(settings: Settings, folder: Path, *, replaces: bool, advance: Advance = lambda _bytes: None) -> Restored:
+def restore(
+    settings: Settings,
+    folder: Path,
+    *,
+    replaces: bool,
+    keep_tokens: bool = False,
+    advance: Advance = lambda _bytes: None,
+) -> Restored:
     """Put the home of a backup in place. Raises `Refused` or `StoreError`; the home is unchanged then."""
     home = settings.home
     found = manifest.read(folder)
@@ -59,8 +68,10 @@ def restore(settings: Settings, folder: Path, *, replaces: bool, advance: Advanc
         building.mkdir(mode=0o700)
         _copy(folder, building, found, advance)
         _check(replace(settings, home=building), found, done)
-        _keep_later_heads(home, building, done)
-        _keep_halt(home, building, done)
+        old = _old_home(home)
+        _keep_later_heads(old, building, done)
+        _keep_halt(old, building, done)
+        done.access = put_access(old, building, keep_tokens=keep_tokens)
         for each, _, _ in os.walk(building):
             sync_folder(Path(each))
         _put_in_place(home, building, done)
@@ -86,6 +97,12 @@ def _refuse(home: Path, folder: Path, *, replaces: bool) -> None:
     for database in contents.databases_of(home):
         if is_in_use(database):
             raise Refused(f"{database} is in use: stop every Openbell process of this home first")
+
+
+def _old_home(home: Path) -> Path:
+    """The home that is replaced; if a restore was killed between its two renames, the one that it has set aside."""
+    asides = sorted(home.parent.glob(f"{home.name}.before-restore-*"))
+    return asides[-1] if asides and not home.exists() else home
 
 
 def _copy(folder: Path, building: Path, found: Manifest, advance: Advance) -> None:
