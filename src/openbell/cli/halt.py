@@ -40,6 +40,7 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
         home = home_of(os.environ)
     file = HaltFile(home / HALT_FILE)
     not_halted, since = "", began
+    _unwritten.clear()
     try:
         since = file.set(reason, began)
     except OSError as error:
@@ -82,16 +83,24 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
     if not_halted:
         done = "the records are halted: no desk on them opens a position" if recorded else "nothing is halted"
         lines.append(f"{done}. Make room in {home}, or stop every process of this home, and run openbell halt again")
+    if _unwritten:
+        lines.append(f"what the command did was not written to standard output: {_unwritten[0].strerror}")
     if lines:
         fail("\n".join(lines))
+
+
+_unwritten: list[OSError] = []
+"""Why standard output could not be written."""
 
 
 def _say(text: str, *, err: bool = False) -> None:
     """Print a line. Nothing stops a halt: output that cannot be written, to a full disk or a closed pipe, is left out."""
     try:
         typer.echo(text, err=err)
-    except OSError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2 if err else 1)
+        if not err and not isinstance(error, BrokenPipeError):
+            _unwritten.append(error)
 
 
 def _say_halted(file: HaltFile, since: float, began: float) -> None:
