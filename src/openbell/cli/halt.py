@@ -78,7 +78,9 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
     failures = _in_every_market(settings, work)
     lines = _failed(failures, recorded)
     if failures and settings.database_url and not not_halted:
-        later = "openbell up records the halt when the database is back; until then other machines may open positions"
+        later = (
+            "openbell up records the halt when the records can be written; until then other machines may open positions"
+        )
         lines.append(later)
     if not_halted:
         done = "the records are halted: no desk on them opens a position" if recorded else "nothing is halted"
