@@ -16,6 +16,9 @@ from contextlib import contextmanager, suppress
 
 from openbell.desk import private_files
 
+_SERVICES = ("up", "collect", "mcp", "backtester")
+"""Commands of which every line on standard error is JSON if the log is, also an error before the log is started."""
+
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
@@ -32,6 +35,10 @@ def main() -> None:
     """Run the command line. Output that cannot be written is reported in one line, and by the exit code."""
     _open_standard_streams()
     private_files.begin()
+    if sys.argv[1:2] and sys.argv[1] in _SERVICES and os.environ.get("OPENBELL_LOG_FORMAT", "").strip() == "json":
+        from openbell.desk.logs.json_stream import only_json_lines
+
+        only_json_lines()
     try:
         if sys.argv[1:] == ["health"]:
             with collector_paused():

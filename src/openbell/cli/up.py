@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from openbell.cli.allocator import tune_allocator
-from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, settings_for
+from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, service_settings
 from openbell.cli.stopping import at_forced_end, on_stop_of
 from openbell.desk.desk import Desk
 from openbell.market.clock import iso
@@ -60,7 +60,7 @@ def up(
     Example:
       openbell up --watch AAPL,BTC/USD
     """  # noqa: D301 (click reads the backspace)
-    desk = Desk(settings_for(as_of, read_only, trade, scenario, host=host, port=port))
+    desk = Desk(service_settings(as_of, read_only, trade, scenario, host=host, port=port))
     with plain_errors():
         from openbell.gateway.serving import bind
 
@@ -81,7 +81,7 @@ def collect(as_of: AsOf = None) -> None:
 
     Prints one JSON line per batch on standard output, after its bars are stored.
     """
-    desk = Desk(settings_for(as_of))
+    desk = Desk(service_settings(as_of))
     with plain_errors():
         if not desk.settings.read_only:
             desk.watchlist.create()
