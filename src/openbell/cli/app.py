@@ -52,7 +52,8 @@ app = typer.Typer(
 ReadOnly = Annotated[
     bool,
     typer.Option(
-        "--read-only", help="Refuse every tool that writes and change nothing in the home; overrides --trade."
+        "--read-only",
+        help="Refuse every tool that writes and change nothing in the home; overrides --trade. openbell halt still works.",
     ),
 ]
 Trade = Annotated[bool, typer.Option("--trade", help="Allow the trading tools.")]

@@ -31,6 +31,9 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
 
     Resting orders that could open a position are cancelled in every market of the home. In scenarios, new opening orders
     are refused and resting orders stay. `openbell resume` ends the halt. A second halt keeps the reason of the first.
+
+    It also works with OPENBELL_READ_ONLY, which stops everything else that writes: it creates the file `halted`, records
+    the halt and cancels those orders. `openbell resume` is refused there.
     """
     # A shell may pass bytes that are not text: halt all the same.
     reason = reason.encode(errors="replace").decode()
@@ -122,7 +125,7 @@ def _failed(failures: dict[Path, str], recorded: set[Path]) -> list[str]:
 
 @app.command("resume")
 def resume() -> None:
-    """End `openbell halt`: allow orders that open positions again."""
+    """End `openbell halt`: allow orders that open positions again. Refused with OPENBELL_READ_ONLY."""
     if settings_for().read_only:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
     settings = _present_settings("nothing was resumed")
