@@ -1,6 +1,7 @@
 """Commands on a small disk of their own, which can be filled: steps as JSON on standard input, results on standard output.
 
-A step is a list: `["run", HOME, WORDS…]`, `["fill"]` or `["free"]`. HOME is a path on the disk. Mounting needs a process
+A step is a list: `["run", HOME, WORDS…]`, `["crash", NUMBER, HOME, WORDS…]`, which ends before the rename of that number,
+`["fill"]` or `["free"]`. HOME is a path on the disk. Mounting needs a process
 with one thread, so that a test runs this module as a process.
 """
 
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.client import run
+from tests.client import environment, run
 from tests.operations.outages.disks import CannotMount, Disk, enter_private_mounts
 
 _MEGABYTES = 32
@@ -32,6 +33,28 @@ def steps_on_a_small_disk(folder: Path, *steps: list[str]) -> list[dict[str, Any
     return found
 
 
+_CRASH = """
+import os, pathlib, sys
+left, real = int(sys.argv.pop(1)), pathlib.Path.rename
+def rename(path, target):
+    global left
+    left -= 1
+    if left < 0:
+        os._exit(9)
+    return real(path, target)
+pathlib.Path.rename = rename
+from openbell.cli.entry import main
+main()
+"""
+
+
+def _crashed(number: str, home: Path, *words: str) -> dict[str, Any]:
+    """Run a command that ends as if it was killed before a rename, unless it needs fewer."""
+    command = [sys.executable, "-c", _CRASH, number, *words]
+    done = subprocess.run(command, env=environment(home), capture_output=True, text=True, check=False, timeout=60)
+    return {"words": words, "code": done.returncode, "output": done.stdout, "errors": done.stderr}
+
+
 def _main(folder: Path) -> None:
     try:
         enter_private_mounts()
@@ -45,6 +68,8 @@ def _main(folder: Path) -> None:
             disk.fill()
         elif kind == "free":
             disk.free()
+        elif kind == "crash":
+            results.append(_crashed(words[0], folder / words[1], *words[2:]))
         else:
             done = run(folder / words[0], *words[1:])
             results.append({"words": words, "code": done.returncode, "output": done.stdout, "errors": done.stderr})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,8 +12,10 @@ import typer
 
 from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.cli.progress import progress
+from openbell.desk.settings import home_of
 from openbell.market.clock import iso
 from openbell.market.counting import counted
+from openbell.market.errors import StoreError
 
 if TYPE_CHECKING:
     from openbell.desk.backup.restoring import Restored
@@ -72,12 +75,17 @@ def restore(
     Users and tokens of the home that is replaced stay valid, and those of the backup are not used: a token that was
     removed since stays removed. In a new home none is valid. --keep-tokens uses those of the backup instead.
 
+    In a home that is a mount point, the old files are kept in its folder before-restore-…; if this command is killed
+    meanwhile, other commands refuse the home until you repeat it.
+
     Exits with 1, and changes nothing, if the backup is damaged or unfinished, or the home is in use or not empty.
 
     \b
     Example:
       openbell restore /mnt/backups/openbell-monday --replace
     """  # noqa: D301 (click reads the backspace)
+    with plain_errors():
+        _take_back()
     settings = settings_for()
     if settings.read_only:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
@@ -89,6 +97,18 @@ def restore(
             done = restoring.restore(settings, source, replaces=replaces, keep_tokens=keep_tokens, advance=advance)
     for line in _report(settings, done):
         typer.echo(line)
+
+
+def _take_back() -> None:
+    """Put a home back as it was if a restore of it was killed: its settings are among what was moved."""
+    from openbell.desk.backup import mounted
+
+    home = home_of(os.environ)
+    try:
+        if mounted.take_back(home):
+            typer.echo(f"note  a restore of {home} was interrupted: what it had moved is back in its place")
+    except OSError as error:
+        raise StoreError(f"cannot put {home} back as it was: {error.strerror}: {error.filename}") from error
 
 
 def _report(settings: Settings, done: Restored) -> Iterator[str]:

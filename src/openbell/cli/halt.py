@@ -32,8 +32,7 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
     Resting orders that could open a position are cancelled in every market of the home. In scenarios, new opening orders
     are refused and resting orders stay. `openbell resume` ends the halt. A second halt keeps the reason of the first.
 
-    It also works with OPENBELL_READ_ONLY, which stops everything else that writes: it creates the file `halted`, records
-    the halt and cancels those orders. `openbell resume` is refused there.
+    It also works with OPENBELL_READ_ONLY, which stops everything else that writes; `openbell resume` is refused there.
     """
     # A shell may pass bytes that are not text: halt all the same.
     reason = reason.encode(errors="replace").decode()
@@ -88,6 +87,11 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
     if not_halted:
         done = "the records are halted: no desk on them opens a position" if recorded else "nothing is halted"
         lines.append(f"{done}. Make room in {home}, or stop every process of this home, and run openbell halt again")
+    _end(lines)
+
+
+def _end(lines: list[str]) -> None:
+    """Exit with 1 if something was not done, or if what was done could not be written."""
     if _unwritten:
         lines.append(f"what the command did was not written to standard output: {_unwritten[0].strerror}")
     if lines:

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from openbell.desk.backup import contents, manifest
+from openbell.desk.backup import contents, manifest, mounted
 from openbell.desk.backup.access import NOTHING, RestoredAccess, put_access
 from openbell.desk.backup.contents import Market
 from openbell.desk.backup.manifest import Manifest
@@ -59,11 +59,11 @@ def restore(
     home = settings.home
     found = manifest.read(folder)
     _refuse(home, folder, replaces=replaces)
-    building = home.with_name(f"{home.name}.restoring-{os.getpid()}")
+    building = _building(home)
     done = Restored(found)
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
-        for left in home.parent.glob(f"{home.name}.restoring-*"):
+        for left in (*home.parent.glob(f"{home.name}.restoring-*"), *home.glob(mounted.BUILDING)):
             shutil.rmtree(left)
         building.mkdir(mode=0o700)
         _copy(folder, building, found, advance)
@@ -90,13 +90,18 @@ def _refuse(home: Path, folder: Path, *, replaces: bool) -> None:
         return
     if not home.is_dir():
         raise Refused(f"{home} is not a folder")
-    if home.is_mount():
-        raise Refused(f"{home} is a disk of its own and cannot be renamed: set OPENBELL_HOME to a folder on it")
-    if any(home.iterdir()) and not replaces:
+    if (mounted.entries(home) if mounted.is_mount(home) else any(home.iterdir())) and not replaces:
         raise Refused(f"the home {home} is not empty: --replace keeps it aside, or set OPENBELL_HOME to a new folder")
     for database in contents.databases_of(home):
         if is_in_use(database):
             raise Refused(f"{database} is in use: stop every Openbell process of this home first")
+
+
+def _building(home: Path) -> Path:
+    """The folder in which the new home is built: on the same disk, so that it can be renamed."""
+    if mounted.is_mount(home):
+        return home / mounted.BUILDING
+    return home.with_name(f"{home.name}.restoring-{os.getpid()}")
 
 
 def _old_home(home: Path) -> Path:
@@ -180,8 +185,11 @@ def _head_of(path: Path) -> Head | None:
 
 
 def _put_in_place(home: Path, building: Path, done: Restored) -> None:
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    if building.parent == home:
+        done.aside = mounted.replace_entries(home, building, stamp)
+        return
     if home.exists() and any(home.iterdir()):
-        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         done.aside = home.with_name(f"{home.name}.before-restore-{stamp}")
         home.rename(done.aside)
     elif home.exists():
