@@ -152,3 +152,23 @@ def test_the_rating_of_a_run_is_not_called_score_and_the_two_luck_figures_are_to
     assert "\nThe best Sharpe of 4 tries is " in swept
     assert ": it can be low although none of them has an edge.\n" in swept
     assert "did you mean" in command(tmp_path / "home", *words[:-4], "--by", "ratings")[2]
+
+
+NOBODY = "postgresql://desk@127.0.0.1:1/desk"
+
+
+def test_canonical_strategies_are_tested_without_the_records(tmp_path: Path) -> None:
+    out = printed(tmp_path, "backtest", "SMA_RSI", "AAPL", "--from", "2025", DATABASE_URL=NOBODY)
+    given = json.dumps({"strategy_id": "sma rsi", "symbol": "AAPL", "start_date": "2025-01-01"})
+    answer = printed(tmp_path, "call", "backtest", "run_backtest", given, DATABASE_URL=NOBODY)
+    found = json.loads(answer)["data"]
+    assert figure(out, "total return") == f"{found['total_return'] * 100:,.2f} %"
+
+
+def test_others_are_refused_with_the_reason(tmp_path: Path) -> None:
+    sentence = "MINE is no canonical strategy and is looked up in the records: no connection to PostgreSQL at "
+    code, _, errors = command(tmp_path, "backtest", "MINE", "AAPL", *AS_OF, DATABASE_URL=NOBODY)
+    assert (code, sentence in errors) == (1, True), errors
+    given = json.dumps({"strategy_id": "MINE", "symbol": "AAPL"})
+    code, out, _ = command(tmp_path, "call", "backtest", "run_backtest", given, *AS_OF, DATABASE_URL=NOBODY)
+    assert (code, sentence in out) == (1, True), out

@@ -229,7 +229,7 @@ def test_a_halt_reaches_other_machines_when_the_database_is_back_and_ends_with_t
     assert "was accepted" in run(two, "verify", "--adopt", DATABASE_URL=database).stdout
     done = run(one, "halt", "--reason", "outage", DATABASE_URL="postgresql://nobody@127.0.0.1:9/none")
     assert done.returncode == 1
-    assert "records the halt when the database is back" in done.stderr
+    assert "records the halt when the records can be written" in done.stderr
 
     quantities = count(1)
 

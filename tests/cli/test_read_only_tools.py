@@ -132,3 +132,12 @@ def test_halting_an_empty_home_that_is_read_only_stops_opening(tmp_path: Path) -
     assert run(tmp_path, "halt", READ_ONLY="1").returncode == 0
     refused = run(tmp_path, "call", "chartgen", "place_order", json.dumps(ORDER), "--trade")
     assert "trading is halted" in refused.stdout
+
+
+def test_the_exception_is_written_wherever_read_only_is_explained(tmp_path: Path) -> None:
+    for words in (("up", "--help"), ("halt", "--help")):
+        text = " ".join(run(tmp_path, *words).stdout.split())
+        assert "halt still works" in text or "also works with OPENBELL_READ_ONLY" in text, text
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    assert "openbell halt works all the same" in (docs / "settings.md").read_text()
+    assert "The one exception is `openbell halt`" in (docs / "data.md").read_text()

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from openbell import __version__
+from openbell.desk.logs.json_stream import only_json_lines
 from openbell.desk.logs.setup import start_log
 from openbell.desk.private_files import share_as
 from openbell.desk.settings import Settings, load, names, unknown_variables
@@ -51,7 +52,8 @@ app = typer.Typer(
 ReadOnly = Annotated[
     bool,
     typer.Option(
-        "--read-only", help="Refuse every tool that writes and change nothing in the home; overrides --trade."
+        "--read-only",
+        help="Refuse every tool that writes and change nothing in the home; overrides --trade. openbell halt still works.",
     ),
 ]
 Trade = Annotated[bool, typer.Option("--trade", help="Allow the trading tools.")]
@@ -123,6 +125,17 @@ def settings_for(
         log.warning("%s", warning)
     if warning := unknown_variables(os.environ):
         log.warning("%s", warning)
+    return settings
+
+
+def service_settings(*given: Any, **others: Any) -> Settings:
+    """Returns the settings of a command that runs until it is stopped.
+
+    If its log is JSON, everything that it prints on standard error is.
+    """
+    settings = settings_for(*given, **others)
+    if settings.log_format == "json":
+        only_json_lines()
     return settings
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbell.cli.app import app, fail, plain_errors, settings_for
+from openbell.cli.app import app, fail, plain_errors, service_settings
 from openbell.cli.stopping import on_stop
 from openbell.market.counting import counted
 
@@ -45,7 +45,7 @@ def backtester(
     Example:
       openbell backtester --port 50051 --workers 4
     """  # noqa: D301 (click reads the backspace)
-    settings_for()
+    service_settings()
     if bool(tls_cert) != bool(tls_key) or (tls_client_ca and not tls_cert):
         fail("TLS needs --tls-cert and --tls-key")
     with plain_errors():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,8 +12,10 @@ import typer
 
 from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.cli.progress import progress
+from openbell.desk.settings import home_of
 from openbell.market.clock import iso
 from openbell.market.counting import counted
+from openbell.market.errors import StoreError
 
 if TYPE_CHECKING:
     from openbell.desk.backup.restoring import Restored
@@ -60,11 +63,20 @@ def restore(
     replaces: Annotated[
         bool, typer.Option("--replace", help="Replace a home that is not empty; the old one is kept beside it.")
     ] = False,
+    keep_tokens: Annotated[
+        bool, typer.Option("--keep-tokens", help="Make the users and tokens of the backup valid, as they were then.")
+    ] = False,
 ) -> None:
     """Put a backup in place of the home, after checking its files, ledgers and bars.
 
     Stop every Openbell process of this home first. If the old home knows a later end of a ledger, nothing is written to
     the restored one until you accept it with: openbell verify --adopt
+
+    Users and tokens of the home that is replaced stay valid, and those of the backup are not used: a token that was
+    removed since stays removed. In a new home none is valid. --keep-tokens uses those of the backup instead.
+
+    In a home that is a mount point, the old files are kept in its folder before-restore-…; if this command is killed
+    meanwhile, other commands refuse the home until you repeat it.
 
     Exits with 1, and changes nothing, if the backup is damaged or unfinished, or the home is in use or not empty.
 
@@ -72,6 +84,8 @@ def restore(
     Example:
       openbell restore /mnt/backups/openbell-monday --replace
     """  # noqa: D301 (click reads the backspace)
+    with plain_errors():
+        _take_back()
     settings = settings_for()
     if settings.read_only:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
@@ -80,9 +94,21 @@ def restore(
 
         source = folder.expanduser().absolute()
         with progress("restoring", manifest.read(source).size, "bytes", least=_LONG) as advance:
-            done = restoring.restore(settings, source, replaces=replaces, advance=advance)
+            done = restoring.restore(settings, source, replaces=replaces, keep_tokens=keep_tokens, advance=advance)
     for line in _report(settings, done):
         typer.echo(line)
+
+
+def _take_back() -> None:
+    """Put a home back as it was if a restore of it was killed: its settings are among what was moved."""
+    from openbell.desk.backup import mounted
+
+    home = home_of(os.environ)
+    try:
+        if mounted.take_back(home):
+            typer.echo(f"note  a restore of {home} was interrupted: what it had moved is back in its place")
+    except OSError as error:
+        raise StoreError(f"cannot put {home} back as it was: {error.strerror}: {error.filename}") from error
 
 
 def _report(settings: Settings, done: Restored) -> Iterator[str]:
@@ -101,9 +127,31 @@ def _report(settings: Settings, done: Restored) -> Iterator[str]:
             f"note  the ledger{where} ends at entry {copied}, and the home that was replaced had {known}: nothing is "
             "written to it until you accept that with openbell verify --adopt"
         )
+    yield from _about_access(done)
     if done.aside:
-        yield "note  tokens and users are those of the backup: those removed since are valid again (openbell token list)"
         yield f"note  the old home is kept as {done.aside}"
+
+
+def _about_access(done: Restored) -> Iterator[str]:
+    """Which users and tokens of the backup are valid again, or are not."""
+    found, differs = done.access, done.access.differs
+    if found.unreadable is not None:
+        yield f"note  the users and tokens of the home that was replaced could not be kept: {found.unreadable}"
+    if not differs:
+        return
+    if not found.from_backup:
+        names = [f"token {name}" for name in sorted(differs.tokens.values())]
+        names += [f"user {name}" for name in sorted(differs.users.values())]
+        names += [f"access that {name} gave to a client" for name in sorted(set(differs.consents.values()))]
+        yield f"note  not valid, because the backup alone has it: {', '.join(names)}"
+        yield "note  add tokens with openbell token add and users with openbell passphrase, or restore with --keep-tokens"
+        return
+    for name in sorted(differs.tokens.values()):
+        yield f"note  valid again: token {name}; openbell token remove {name} removes it"
+    for name in sorted(differs.users.values()):
+        yield f"note  valid again: user {name}, with the passphrase of then; openbell passphrase {name} --remove removes it"
+    for name in sorted(set(differs.consents.values())):
+        yield f"note  valid again: access that {name} gave to a client; openbell passphrase {name} revokes it"
 
 
 def _elsewhere(settings: Settings) -> Iterator[str]:

@@ -212,7 +212,9 @@ async def _check_records(desk: Desk) -> list[Finding]:
             Finding("ok", f"{head.seq} ledger entries in {trading.records.database.where} (openbell verify checks)")
         ]
         if objection := await trading.records.write_refusal():
-            found.append(Finding("bad", f"the ledger cannot be trusted: {objection}", "openbell verify"))
+            verify = trading.records.head.verify
+            mend = f"{verify} --adopt accepts it as it is; {verify} shows what has changed"
+            found.append(Finding("bad", f"the ledger cannot be trusted: {objection}", mend))
         if holder:
             found.append(Finding("ok", f"engine running as {holder}"))
         else:

@@ -12,9 +12,12 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from openbell.desk import private_files
+
+_SERVICES = ("up", "collect", "mcp", "backtester")
+"""Commands of which every line on standard error is JSON if the log is, also an error before the log is started."""
 
 
 @contextmanager
@@ -29,9 +32,13 @@ def collector_paused() -> Iterator[None]:
 
 
 def main() -> None:
-    """Run the command line; what cannot be written is said in one line."""
+    """Run the command line. Output that cannot be written is reported in one line, and by the exit code."""
     _open_standard_streams()
     private_files.begin()
+    if sys.argv[1:2] and sys.argv[1] in _SERVICES and os.environ.get("OPENBELL_LOG_FORMAT", "").strip() == "json":
+        from openbell.desk.logs.json_stream import only_json_lines
+
+        only_json_lines()
     try:
         if sys.argv[1:] == ["health"]:
             with collector_paused():
@@ -47,31 +54,43 @@ def main() -> None:
         sys.exit(code)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:
-        _let_go()
-        sys.exit(141)
     except OSError as error:
-        _let_go()
-        sys.exit(_unwritten(error))
+        sys.exit(exit_code_of(error))
+    except BaseExceptionGroup as several:
+        if several.split(OSError)[1] is not None:
+            raise
+        sys.exit(exit_code_of(_first(several)))
 
 
 def _flushed(code: str | int | None) -> str | int | None:
     """The exit code, once everything is written; another if it could not be."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        _let_go()
-        return 141
     except OSError as error:
-        _let_go()
-        return _unwritten(error)
+        return exit_code_of(error, code)
     return code
 
 
-def _unwritten(error: OSError) -> str:
-    return (
-        f"openbell: {error.strerror or error}; what the command does may have taken effect: check before you repeat it"
-    )
+def exit_code_of(error: BaseException, code: str | int | None = None) -> int:
+    """Give up output that cannot be written, and report it, unless its reader has closed the pipe.
+
+    Returns the exit code, which is `code` if the command has failed by itself.
+    """
+    _let_go()
+    if isinstance(error, BrokenPipeError):
+        return 141
+    cause = getattr(error, "strerror", None) or error
+    effect = "what the command does may have taken effect: check before you repeat it"
+    with suppress(OSError):
+        print(f"openbell: {cause}; {effect}", file=sys.stderr, flush=True)  # noqa: T201 - for the person at the shell
+    return code if isinstance(code, int) and code else 1
+
+
+def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
+    found: BaseException = several
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
 
 
 def _let_go() -> None:

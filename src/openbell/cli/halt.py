@@ -31,6 +31,8 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
 
     Resting orders that could open a position are cancelled in every market of the home. In scenarios, new opening orders
     are refused and resting orders stay. `openbell resume` ends the halt. A second halt keeps the reason of the first.
+
+    It also works with OPENBELL_READ_ONLY, which stops everything else that writes; `openbell resume` is refused there.
     """
     # A shell may pass bytes that are not text: halt all the same.
     reason = reason.encode(errors="replace").decode()
@@ -40,6 +42,7 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
         home = home_of(os.environ)
     file = HaltFile(home / HALT_FILE)
     not_halted, since = "", began
+    _unwritten.clear()
     try:
         since = file.set(reason, began)
     except OSError as error:
@@ -77,21 +80,36 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
     failures = _in_every_market(settings, work)
     lines = _failed(failures, recorded)
     if failures and settings.database_url and not not_halted:
-        later = "openbell up records the halt when the database is back; until then other machines may open positions"
+        later = (
+            "openbell up records the halt when the records can be written; until then other machines may open positions"
+        )
         lines.append(later)
     if not_halted:
         done = "the records are halted: no desk on them opens a position" if recorded else "nothing is halted"
         lines.append(f"{done}. Make room in {home}, or stop every process of this home, and run openbell halt again")
+    _end(lines)
+
+
+def _end(lines: list[str]) -> None:
+    """Exit with 1 if something was not done, or if what was done could not be written."""
+    if _unwritten:
+        lines.append(f"what the command did was not written to standard output: {_unwritten[0].strerror}")
     if lines:
         fail("\n".join(lines))
+
+
+_unwritten: list[OSError] = []
+"""Why standard output could not be written."""
 
 
 def _say(text: str, *, err: bool = False) -> None:
     """Print a line. Nothing stops a halt: output that cannot be written, to a full disk or a closed pipe, is left out."""
     try:
         typer.echo(text, err=err)
-    except OSError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2 if err else 1)
+        if not err and not isinstance(error, BrokenPipeError):
+            _unwritten.append(error)
 
 
 def _say_halted(file: HaltFile, since: float, began: float) -> None:
@@ -111,7 +129,7 @@ def _failed(failures: dict[Path, str], recorded: set[Path]) -> list[str]:
 
 @app.command("resume")
 def resume() -> None:
-    """End `openbell halt`: allow orders that open positions again."""
+    """End `openbell halt`: allow orders that open positions again. Refused with OPENBELL_READ_ONLY."""
     if settings_for().read_only:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
     settings = _present_settings("nothing was resumed")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 import typer
 
 from openbell.cli.allocator import tune_allocator
-from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, settings_for
+from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, service_settings
 from openbell.cli.entry import collector_paused
 from openbell.cli.stopping import on_stop_of
 from openbell.servers import NAMES, load
@@ -27,7 +28,7 @@ def mcp(
 
     Add it to a client's configuration as the command "openbell" with the arguments "mcp" and the server's name.
     """
-    settings = settings_for(as_of, read_only, trade, scenario)
+    settings = service_settings(as_of, read_only, trade, scenario)
     with collector_paused():
         with plain_errors():
             service = load(server, underscore_names=settings.underscore_names)
@@ -37,6 +38,8 @@ def mcp(
         from openbell.protocol.service import Runner
         from openbell.protocol.session import LOCAL_OPERATOR
 
+        # The pipe is for the protocol alone: what others print goes to the log.
+        sys.stdout = sys.stderr
         desk = Desk(settings)
         if settings.trade:
             with plain_errors():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import sys
 from collections.abc import Coroutine
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from openbell.cli.allocator import tune_allocator
-from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, settings_for
+from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, service_settings
 from openbell.cli.stopping import at_forced_end, on_stop_of
 from openbell.desk.desk import Desk
 from openbell.market.clock import iso
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
     from openbell.desk.collector import Collector
     from openbell.feeds.port import Batch
+    from openbell.gateway.app import Gateway
 
+log = logging.getLogger(__name__)
 
 Watch = Annotated[
     str | None,
@@ -57,7 +60,7 @@ def up(
     Example:
       openbell up --watch AAPL,BTC/USD
     """  # noqa: D301 (click reads the backspace)
-    desk = Desk(settings_for(as_of, read_only, trade, scenario, host=host, port=port))
+    desk = Desk(service_settings(as_of, read_only, trade, scenario, host=host, port=port))
     with plain_errors():
         from openbell.gateway.serving import bind
 
@@ -78,7 +81,7 @@ def collect(as_of: AsOf = None) -> None:
 
     Prints one JSON line per batch on standard output, after its bars are stored.
     """
-    desk = Desk(settings_for(as_of))
+    desk = Desk(service_settings(as_of))
     with plain_errors():
         if not desk.settings.read_only:
             desk.watchlist.create()
@@ -132,16 +135,18 @@ async def _collect(desk: Desk) -> None:
         line = {"stored": count, "through": iso(batch.complete_until)}
         try:
             print(json.dumps(line), flush=True)  # noqa: T201 - this is the command's output
-        except BrokenPipeError:
-            # The reader has closed the pipe: collect without reports.
+        except OSError as error:
+            # The reader has closed the pipe, or the disk is full: collect without reports.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            if not isinstance(error, BrokenPipeError):
+                log.warning("nothing more is reported on standard output: %s", error.strerror)
 
     async with desk:
         await Collector(desk.bars, desk.watchlist, desk.hub, on_stored=report).run()
 
 
 async def _up(desk: Desk, listener: socket) -> None:
-    from openbell.cli.view import print_changes, show_board
+    from openbell.cli.view import show_board
     from openbell.desk.collector import Collector
     from openbell.desk.trading.halt_sync import HaltSync
     from openbell.gateway.outbound import Outbound
@@ -167,4 +172,19 @@ async def _up(desk: Desk, listener: socket) -> None:
             desk.health.sender = sender.status
             group.create_task(sender.run())
         group.create_task(desk.health.run())
-        group.create_task((show_board if sys.stdout.isatty() else print_changes)(desk, collector, gateway))
+        group.create_task(
+            show_board(desk, collector, gateway) if sys.stdout.isatty() else _lines(desk, collector, gateway)
+        )
+
+
+async def _lines(desk: Desk, collector: Collector, gateway: Gateway) -> None:
+    """Print what changes, until it cannot be written: a full disk behind standard output must not stop a desk."""
+    from openbell.cli.view import print_changes
+
+    try:
+        await print_changes(desk, collector, gateway)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        log.warning("nothing more is shown on standard output: %s", error.strerror)

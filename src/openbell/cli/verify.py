@@ -194,7 +194,8 @@ async def _check_ledger(
             found.add(faults(connection, known, ends, one_home=records.one_home, advance=advance))
             found.add(Fault(seq, reason) for seq, reason in checkpoints.mismatches(view))
         if not now.ends and now.newest.seq and read_ends is not tuple and (records.one_home or not adopt):
-            found.add([Fault(0, f"there is no head outside the database ({records.head.path} is missing)")])
+            missing = f"there is no head outside the database ({records.head.path} is missing)"
+            found.add([Fault(0, f"{missing}: {records.head.verify} --adopt accepts the ledger as it is")])
         return None
 
     before: Snapshot | None = None

@@ -95,6 +95,7 @@ def _try_sqlite(path: Path) -> str:
 
     The log of a killed process stays as it is: the last connection would move it into the file, unless it may only read.
     """
+    from openbell.stores.sqlite_causes import full_disk
     from openbell.stores.sqlite_connections import connect
 
     uri = path.absolute().as_uri()
@@ -109,7 +110,7 @@ def _try_sqlite(path: Path) -> str:
             writer.execute("INSERT INTO doctor VALUES (1)")
             writer.execute("ROLLBACK")
     except sqlite3.Error as error:
-        return str(error)
+        return full_disk(error, path) or str(error)
     return ""
 
 

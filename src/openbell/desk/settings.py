@@ -59,7 +59,7 @@ class Settings:
     read_only: bool = _setting(
         False,
         "refuse every tool that writes and change nothing in the home; no other setting lifts it (bars of a feed are kept "
-        "in a temporary folder)",
+        "in a temporary folder; openbell halt works all the same)",
     )
     trade: bool = _setting(False, "allow the trading tools")
     timeout: float = _setting(10.0, "timeout in seconds of one tool call; 0: none")

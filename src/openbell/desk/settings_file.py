@@ -16,6 +16,8 @@ from openbell.desk.settings_checks import PREFIX
 from openbell.market.errors import SettingsError
 
 NAME = "openbell.toml"
+RESTORING = "restoring"
+"""A file in a home whose entries are being replaced by `openbell restore`."""
 _VARIABLE = re.compile(rf"{PREFIX}[A-Z0-9_]+")
 _SECRET = re.compile(r"token|key|password|secret")
 
@@ -71,7 +73,12 @@ def holds_secret(key: str, value: str) -> bool:
 
 
 def read_file(path: Path, known: Collection[str]) -> SettingsFile:
-    """Returns the file. Raises `SettingsError` if it cannot be read or has an unknown key."""
+    """Returns the file. Raises `SettingsError` if it cannot be read or has an unknown key, or its home is not complete."""
+    if path.with_name(RESTORING).exists():
+        raise SettingsError(
+            f"a restore of {path.parent} is running or was interrupted: run openbell restore DIR --replace again, which "
+            "first puts back what it had moved"
+        )
     try:
         data = path.read_bytes()
     except FileNotFoundError:

@@ -42,12 +42,17 @@ _STOP_S = 5.0
 
 
 async def serve(server: Server[Any], stop: asyncio.Event, replies: Replies) -> None:
-    """Serve one client on standard input and output until the input ends or `stop` is set, which counts as its end."""
+    """Serve one client on standard input and output until the input ends or `stop` is set, which counts as its end.
+
+    Raises `OSError` if the output cannot be written for another reason than a client that has closed it.
+    """
     source, sink = _claim_standard_streams()
     async with _reader(source, stop) as read, _writer(sink) as write:
         pending = _Pending(stop)
-        output = _Output(write, pending, replies)
+        output = _Output(write, pending, replies, stop)
         await server.run(_Input(read, output, pending), output, server.create_initialization_options())
+    if output.failure is not None:
+        raise output.failure
 
 
 def _claim_standard_streams() -> tuple[int, int]:
@@ -170,10 +175,13 @@ def _line(message: types.JSONRPCMessage) -> bytes:
 class _Output:
     """The SDK's write stream: writes each message as a line."""
 
-    def __init__(self, write: Any, pending: _Pending, replies: Replies) -> None:
+    def __init__(self, write: Any, pending: _Pending, replies: Replies, stop: asyncio.Event) -> None:
         self._write = write
         self._pending = pending
         self._replies = replies
+        self._stop = stop
+        self.failure: OSError | None = None
+        """Why the output cannot be written, such as a full disk; the server stops then."""
 
     async def send(self, item: SessionMessage, /) -> None:
         message = item.message
@@ -185,6 +193,9 @@ class _Output:
             self._replies.discard(answered)
             if isinstance(message, types.JSONRPCNotification):
                 raise  # the sender of a notification must see that it was not sent; no code waits for a response
+        except OSError as error:
+            self._replies.discard(answered)
+            self._fail(error)
         finally:
             self._pending.end(answered)
 
@@ -198,6 +209,12 @@ class _Output:
             await self._write(to_json(error) + b"\n")
         except (BrokenPipeError, ConnectionResetError):
             return
+        except OSError as failure:
+            self._fail(failure)
+
+    def _fail(self, error: OSError) -> None:
+        self.failure = error
+        self._stop.set()
 
     async def aclose(self) -> None:
         """Does nothing: the pipe closes with the process."""

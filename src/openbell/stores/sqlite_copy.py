@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from openbell.market.errors import StoreError
+from openbell.stores.sqlite_causes import full_disk
 from openbell.stores.sqlite_connections import connect, is_locked
 
 
@@ -29,7 +30,8 @@ def copy_database(source: Path, target: Path, *, without: Iterable[str] = ()) ->
             raise StoreError(f"{source} is damaged: {damage}")
         sync_file(target)
     except sqlite3.Error as error:
-        raise StoreError(f"cannot copy {source}: {error}") from error
+        cause = full_disk(error, target) or full_disk(error, source) or error
+        raise StoreError(f"cannot copy {source}: {cause}") from error
     except OSError as error:
         raise StoreError(f"cannot write {target}: {error.strerror}") from error
 

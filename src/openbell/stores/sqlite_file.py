@@ -15,6 +15,7 @@ from typing import Any
 
 from openbell.market.errors import StoreError
 from openbell.stores.file_version import FileVersion
+from openbell.stores.sqlite_causes import full_disk
 from openbell.stores.sqlite_connections import connect, connect_durably, file_identity
 
 log = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ class SqliteFile:
     def _failed(self, error: sqlite3.Error) -> StoreError:
         damaged = type(error) is sqlite3.DatabaseError
         hint = "; stop every Openbell process and move this file away: the month files are kept" if damaged else ""
-        return StoreError(f"{self.path}: {error}{hint}")
+        return StoreError(f"{self.path}: {full_disk(error, self.path) or error}{hint}")
 
     # Opening
 
@@ -132,7 +133,7 @@ class SqliteFile:
         except sqlite3.OperationalError as error:
             if os.access(self.path.parent, os.W_OK):
                 # Too many open files, or a lock timeout. Opening read-only would miss what others are writing.
-                raise StoreError(f"cannot open {self.path}: {error}") from error
+                raise StoreError(f"cannot open {self.path}: {full_disk(error, self.path) or error}") from error
             db = self._connect_to_read(error)
         except sqlite3.Error as error:
             raise StoreError(f"cannot open {self.path}: {error}") from error

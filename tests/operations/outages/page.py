@@ -21,7 +21,7 @@ ACTIONS = (
     "setting an alert",
     "an alert set before",
     "saving a decision",
-    "a backtest",
+    "a backtest of a canonical strategy",
 )
 _WAITED = TIMEOUT * 0.45
 """Seconds: a little less than the shortest time-out of a store."""

@@ -153,7 +153,7 @@ class Walk:
         ):
             visit.cells[name] = self._cell(await writer.write(kind))
         visit.cells["cancelling an order"] = self._cell(await writer.cancel(order))
-        visit.cells["a backtest"] = self._cell(await reader.backtest())
+        visit.cells["a backtest of a canonical strategy"] = self._cell(await reader.backtest())
         visit.cells["an alert set before"] = await self._fired(alert)
 
     async def _fired(self, alert: str) -> Cell:

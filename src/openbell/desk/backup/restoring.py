@@ -11,7 +11,8 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from openbell.desk.backup import contents, manifest
+from openbell.desk.backup import contents, manifest, mounted
+from openbell.desk.backup.access import NOTHING, RestoredAccess, put_access
 from openbell.desk.backup.contents import Market
 from openbell.desk.backup.manifest import Manifest
 from openbell.desk.settings import Settings
@@ -43,24 +44,34 @@ class Restored:
     """Why the old home was halted, which the restored one still is; None if it was not."""
     later: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Ledgers of which the old home knows a later end: their last entry in the copy and in the old home, by market."""
+    access: RestoredAccess = field(default_factory=lambda: RestoredAccess(False, NOTHING))
 
 
-def restore(settings: Settings, folder: Path, *, replaces: bool, advance: Advance = lambda _bytes: None) -> Restored:
+def restore(
+    settings: Settings,
+    folder: Path,
+    *,
+    replaces: bool,
+    keep_tokens: bool = False,
+    advance: Advance = lambda _bytes: None,
+) -> Restored:
     """Put the home of a backup in place. Raises `Refused` or `StoreError`; the home is unchanged then."""
     home = settings.home
     found = manifest.read(folder)
     _refuse(home, folder, replaces=replaces)
-    building = home.with_name(f"{home.name}.restoring-{os.getpid()}")
+    building = _building(home)
     done = Restored(found)
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
-        for left in home.parent.glob(f"{home.name}.restoring-*"):
+        for left in (*home.parent.glob(f"{home.name}.restoring-*"), *home.glob(mounted.BUILDING)):
             shutil.rmtree(left)
         building.mkdir(mode=0o700)
         _copy(folder, building, found, advance)
         _check(replace(settings, home=building), found, done)
-        _keep_later_heads(home, building, done)
-        _keep_halt(home, building, done)
+        old = _old_home(home)
+        _keep_later_heads(old, building, done)
+        _keep_halt(old, building, done)
+        done.access = put_access(old, building, keep_tokens=keep_tokens)
         for each, _, _ in os.walk(building):
             sync_folder(Path(each))
         _put_in_place(home, building, done)
@@ -79,13 +90,24 @@ def _refuse(home: Path, folder: Path, *, replaces: bool) -> None:
         return
     if not home.is_dir():
         raise Refused(f"{home} is not a folder")
-    if home.is_mount():
-        raise Refused(f"{home} is a disk of its own and cannot be renamed: set OPENBELL_HOME to a folder on it")
-    if any(home.iterdir()) and not replaces:
+    if (mounted.entries(home) if mounted.is_mount(home) else any(home.iterdir())) and not replaces:
         raise Refused(f"the home {home} is not empty: --replace keeps it aside, or set OPENBELL_HOME to a new folder")
     for database in contents.databases_of(home):
         if is_in_use(database):
             raise Refused(f"{database} is in use: stop every Openbell process of this home first")
+
+
+def _building(home: Path) -> Path:
+    """The folder in which the new home is built: on the same disk, so that it can be renamed."""
+    if mounted.is_mount(home):
+        return home / mounted.BUILDING
+    return home.with_name(f"{home.name}.restoring-{os.getpid()}")
+
+
+def _old_home(home: Path) -> Path:
+    """The home that is replaced; if a restore was killed between its two renames, the one that it has set aside."""
+    asides = sorted(home.parent.glob(f"{home.name}.before-restore-*"))
+    return asides[-1] if asides and not home.exists() else home
 
 
 def _copy(folder: Path, building: Path, found: Manifest, advance: Advance) -> None:
@@ -163,8 +185,11 @@ def _head_of(path: Path) -> Head | None:
 
 
 def _put_in_place(home: Path, building: Path, done: Restored) -> None:
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    if building.parent == home:
+        done.aside = mounted.replace_entries(home, building, stamp)
+        return
     if home.exists() and any(home.iterdir()):
-        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         done.aside = home.with_name(f"{home.name}.before-restore-{stamp}")
         home.rename(done.aside)
     elif home.exists():

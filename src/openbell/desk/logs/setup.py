@@ -6,12 +6,14 @@ import logging
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from openbell.desk.logs.json_stream import JsonStream, only_json_lines
 from openbell.desk.logs.lines import JsonLine, Line
 from openbell.desk.logs.repeats import CountingHandler
 from openbell.market.errors import SettingsError
@@ -41,13 +43,19 @@ def start_log(settings: Settings) -> None:
 def start_log_of_child() -> None:
     """Write the log of a process that a process with settings has started."""
     env = os.environ.get
+    if env("OPENBELL_LOG_FORMAT") == "json":
+        only_json_lines()
     form, level = env("OPENBELL_LOG_FORMAT") or "text", env("OPENBELL_LOG_LEVEL") or "warning"
     _start(form, level, env("OPENBELL_LOG_LEVELS") or "", set())
 
 
 def _start(form: str, level: str, levels: str, secrets: set[str]) -> None:
-    handler = CountingHandler(sys.stderr)
-    handler.setFormatter((JsonLine if form == "json" else Line)(secrets))
+    formatter = JsonLine(secrets) if form == "json" else Line(secrets)
+    stream = sys.stderr
+    if isinstance(stream, JsonStream) and isinstance(formatter, JsonLine):
+        stream.formatter, stream = formatter, stream.stream
+    handler = CountingHandler(stream)
+    handler.setFormatter(formatter)
     logging.root.addHandler(handler)
     logging.root.setLevel(level.upper())
     for name in _LOUD:
@@ -58,11 +66,27 @@ def _start(form: str, level: str, levels: str, secrets: set[str]) -> None:
     logging.captureWarnings(True)
     if not sys.stderr.isatty():
         sys.excepthook = _log_failure
+        threading.excepthook = _log_failed_thread
+        sys.unraisablehook = _log_ignored
 
 
 def _log_failure(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Log what ends the process in one line, for those who read the log by lines."""
     logging.getLogger(_ROOT).critical("the process has failed", exc_info=(kind, error, trace))
+
+
+def _log_failed_thread(failed: threading.ExceptHookArgs) -> None:
+    """Log what has ended a thread, in the same way."""
+    if failed.exc_value is not None and failed.exc_type is not SystemExit:
+        info = (failed.exc_type, failed.exc_value, failed.exc_traceback)
+        logging.getLogger(_ROOT).error("a thread has failed", exc_info=info)
+
+
+def _log_ignored(ignored: sys.UnraisableHookArgs) -> None:
+    """Log an exception that no caller can get, in the same way."""
+    if ignored.exc_value is not None:
+        info = (ignored.exc_type, ignored.exc_value, ignored.exc_traceback)
+        logging.getLogger(_ROOT).error("%s", ignored.err_msg or "an exception was ignored", exc_info=info)
 
 
 def levels_of(text: str) -> dict[str, str]:

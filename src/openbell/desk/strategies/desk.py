@@ -16,10 +16,11 @@ from openbell.desk.strategies.history import PerformanceService
 from openbell.desk.strategies.opinions import OpinionService
 from openbell.desk.strategies.searching import SearchService
 from openbell.desk.strategies.seeding import Seeding, SeedingServices
-from openbell.desk.strategies.specs import SpecService
+from openbell.desk.strategies.specs import SpecService, canonical_named
 from openbell.desk.workers import Workers
 from openbell.market.bars import Bars
 from openbell.market.clock import iso
+from openbell.market.errors import StoreTimeout, StoreUnreachable
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import SHORT, Timeframe, name_of
 from openbell.strategies.spec import Number, Spec
@@ -130,8 +131,18 @@ class StrategyDesk:
         """Returns what an id names: an implementation, or a spec with its default parameters on daily bars.
 
         A desk that may not write searches the instrument, if it is given, for an id that it does not know. Raises
-        `UnknownStrategy`.
+        `UnknownStrategy`. The name of a canonical spec is found without the records, so that it can be tested while they
+        cannot be read.
         """
+        if (canonical := canonical_named(strategy_id)) is not None:
+            return default_of(canonical)
+        try:
+            return await self._recorded(principal, strategy_id, instrument)
+        except (StoreUnreachable, StoreTimeout) as error:
+            wanted = f"{strategy_id.strip()[:80]} is no canonical strategy and is looked up in the records"
+            raise type(error)(f"{wanted}: {error.message}") from None
+
+    async def _recorded(self, principal: str, strategy_id: str, instrument: Instrument | None) -> Chosen:
         found = await self.opinions.implementation(principal, strategy_id, instrument)
         if found is None:
             known = await self.opinions.spec(principal, strategy_id)

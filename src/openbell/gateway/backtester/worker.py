@@ -9,6 +9,7 @@ import logging
 import os
 import queue
 import signal
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -33,6 +34,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the service decides
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever is printed must not mix with frames
+    sys.stdout = sys.stderr
     _limit_memory()
     from openbell.backtest.wire.methods import METHODS
 

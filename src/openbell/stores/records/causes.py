@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from openbell.stores.network_causes import LOST, system_words
+from openbell.stores.sqlite_causes import sqlite_words
 
 _STATES = {
     "08": LOST,
@@ -33,12 +35,6 @@ _STATES = {
 """By PostgreSQL's code of an error; a shorter code stands for its class."""
 _VALUE = "22"
 """PostgreSQL's class of errors whose message repeats a value."""
-_SQLITE = {
-    sqlite3.SQLITE_FULL: "database or disk is full",
-    sqlite3.SQLITE_READONLY: "it cannot be written",
-    sqlite3.SQLITE_PERM: "it may not be opened",
-}
-"""By SQLite's code; SQLite's own words are used for others."""
 _SETTINGS = (
     "sslmode",
     "sslnegotiation",
@@ -51,8 +47,8 @@ _SETTINGS = (
 """Words in the driver's errors on connection settings."""
 
 
-def words(error: BaseException) -> str:
-    """Returns the cause of a failure in words."""
+def words(error: BaseException, where: str) -> str:
+    """Returns the cause of a failure in words; `where` is the path of a SQLite file."""
     cause = getattr(error, "orig", None) or error
     state = getattr(cause, "sqlstate", None) or ""
     driver = cause.__cause__ or cause  # asyncpg's error is inside SQLAlchemy's
@@ -67,13 +63,12 @@ def words(error: BaseException) -> str:
     if known := _STATES.get(state) or _STATES.get(state[:3]) or _STATES.get(state[:2]):
         return known
     if isinstance(cause, sqlite3.Error):
-        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
-        return _SQLITE.get(code) or _first_line(cause)
+        return _shortened(sqlite_words(cause, Path(where)))
     if is_driver_error(driver) and not state:
         return LOST
     if isinstance(error, SQLAlchemyError) and not isinstance(error, DBAPIError):
         return LOST
-    return _first_line(cause)
+    return _shortened(str(cause))
 
 
 def is_driver_error(error: BaseException) -> bool:
@@ -81,7 +76,7 @@ def is_driver_error(error: BaseException) -> bool:
     return type(error).__module__.partition(".")[0] == "asyncpg"
 
 
-def _first_line(error: BaseException) -> str:
+def _shortened(text: str) -> str:
     """Returns the first line of a message, without the class that SQLAlchemy puts before it."""
-    lines = str(error).splitlines()
+    lines = text.splitlines()
     return (lines[0] if lines else "it failed").rpartition(">: ")[2][:300]

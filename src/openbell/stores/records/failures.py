@@ -49,12 +49,12 @@ def store_error(where: str, error: Exception) -> StoreError:
     if getattr(cause, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
         hint = "; the file was left unchanged: stop every Openbell process and restore a backup"
     since = "" if _state(error).startswith(_NO_OUTAGE) else failing_since(where)
-    return StoreError(f"the records in {where} failed: {words(error)}{hint}{since}")
+    return StoreError(f"the records in {where} failed: {words(error, where)}{hint}{since}")
 
 
 def unreachable(where: str, error: Exception) -> StoreError:
     """The error to raise if no connection to PostgreSQL can be opened."""
-    return StoreUnreachable(f"no connection to PostgreSQL at {where}: {words(error)}{failing_since(where)}")
+    return StoreUnreachable(f"no connection to PostgreSQL at {where}: {words(error, where)}{failing_since(where)}")
 
 
 def failing_since(where: str) -> str:

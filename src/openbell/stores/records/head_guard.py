@@ -137,7 +137,7 @@ class HeadGuard:
             if not found and noted is None and await asyncio.to_thread(self._file.read) is not None:
                 continue  # another process has just noted the first head
             if not found:
-                raise LedgerBroken(self._refusal(_mismatch(newest, noted)))
+                raise LedgerBroken(self._refusal(_mismatch(newest, noted), is_new=noted is None))
             self.noted, self._writes_allowed = noted, True
 
     def check_end(self, found: Head) -> None:
@@ -190,12 +190,14 @@ class HeadGuard:
         ends = await asyncio.to_thread(self._file.ends)
         return _surplus(newest, ends[0]) if self._one_home and ends and goes_beyond(newest, ends) else None
 
-    def _refusal(self, reason: str) -> str:
+    def _refusal(self, reason: str, *, is_new: bool = False) -> str:
+        """The message of a write that is refused; `is_new`: this home has no head, so that there is nothing to check."""
         verify = self._file.verify
-        return (
-            f"the ledger cannot be trusted: {reason}; nothing is written to it. Check it with {verify}; if it is correct, "
-            f"accept it as it is with {verify} --adopt"
-        )
+        refused = f"the ledger cannot be trusted: {reason}; nothing is written to it. "
+        if is_new and not self._one_home:
+            head = "--head NUMBER:HASH compares it with the head that openbell verify prints on another machine"
+            return f"{refused}Accept it with {verify} --adopt; {head}"
+        return f"{refused}Check it with {verify}; if it is correct, accept it as it is with {verify} --adopt"
 
 
 def _mismatch(newest: Head, noted: Head | None) -> str:
