@@ -62,7 +62,7 @@ _STRENGTH = Drawing(hues=("purple",))
 _CHANNEL = Drawing(hues=("blue",))
 _PIVOTS = ("P", "R1", "R2", "R3", "S1", "S2", "S3")
 DRAWINGS = {
-    "adx": _CHANNEL,
+    "adx": Drawing(hues=("blue",), legend_names=True),
     "alligator": Drawing(hues=("blue", "pink", "lime")),
     "bbands": _CHANNEL,
     "connors_rsi": _STRENGTH,
@@ -104,6 +104,7 @@ DRAWINGS = {
         hues=("orange",),
         roles=dict.fromkeys(_PIVOTS, 0),
         names={label: label for label in _PIVOTS},
+        legend_names=True,
     ),
     "ppo": _OSCILLATOR,
     "price_channel": _CHANNEL,

@@ -128,7 +128,7 @@ def row_of(picture: Picture, computed: Computed, number_format: NumberFormat) ->
         value = float(values[-1]) if len(values) else float("nan")
         if np.isfinite(value):
             row += [Word(f"{line.label} ", theme.faint)] if named else []
-            row.append(Word(number_format.text(value) + " ", color))
+            row.append(Word(number_format.text(value) + " ", faded(color, 255)))  # text must be readable in any tone
     return row
 
 
