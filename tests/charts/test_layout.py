@@ -96,11 +96,18 @@ def test_overlays_without_room_are_counted() -> None:
 
 
 def test_only_the_row_beside_the_badge_is_shortened() -> None:
-    look = Look(width=760, height=400)
+    look = Look(width=900, height=400)
     with_badge, plain = (chart_scene(look, entries=["ema_line", "pivot"], badge=badge) for badge in ("SIMULATED", ""))
     texts = [[label.text for label in labels(scene) if label.y == 52] for scene in (with_badge, plain)]
     assert texts[0] == texts[1]
-    assert len(texts[0]) == 8, "its name and all seven values"
+    assert len(texts[0]) == 15, "its name and all seven values with their names"
+
+
+def test_a_value_without_room_takes_its_name_with_it() -> None:
+    scene = chart_scene(Look(width=500, height=400), entries=["pivot"])
+    words = [label.text for label in labels(scene) if label.y == 34]
+    assert 3 <= len(words) < 15
+    assert len(words) % 2, "the indicator's name, then pairs"
 
 
 def test_the_price_stays_clear_of_the_legend() -> None:

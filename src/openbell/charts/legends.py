@@ -36,6 +36,8 @@ class Word(NamedTuple):
     color: Color
     size: float = _TEXT
     bold: bool = False
+    names_next: bool = False
+    """It is the name of the next word, and left out with it."""
 
     @property
     def wide(self) -> float:
@@ -127,8 +129,8 @@ def row_of(picture: Picture, computed: Computed, number_format: NumberFormat) ->
             values = values[np.isfinite(values)]  # its newest value is drawn at an earlier bar
         value = float(values[-1]) if len(values) else float("nan")
         if np.isfinite(value):
-            row += [Word(f"{line.label} ", theme.faint)] if named else []
-            row.append(Word(number_format.text(value) + " ", faded(color, 255)))  # text must be readable in any tone
+            row += [Word(f"{line.label} ", theme.faint, names_next=True)] if named else []
+            row.append(Word(number_format.text(value) + " ", color))
     return row
 
 
@@ -171,7 +173,8 @@ def _put(layer: Layer, x: float, y: float, words: Row, right: float) -> float:
     """Draws as many words as fit into one row; a first word that does not fit is cut. Returns the x after the last word."""
     for index, word in enumerate(words):
         text = word.text
-        if x + word.wide - _SPACE > right:
+        wide = word.wide + (words[index + 1].wide if word.names_next else 0.0)
+        if x + wide - _SPACE > right:
             text = _cut(word, right - x) if index == 0 else ""
         if not text:
             break

@@ -234,8 +234,9 @@ def _tones(picture: Picture, computed: Computed, line: Line) -> dict[tuple[bool,
 
 
 def _newest_tone(picture: Picture, computed: Computed, line: Line) -> Color:
-    before, last = line.values[-2:].tolist() if len(line.values) > 1 else (0.0, 0.0)
-    return _tones(picture, computed, line)[not last < 0.0, not last < before]
+    """Returns the full tone of the side of the last value: text in the pale one would hardly be readable."""
+    above = not (len(line.values) and line.values[-1] < 0.0)
+    return _tones(picture, computed, line)[above, above]
 
 
 def _histogram(layer: Layer, picture: Picture, scale: Scale, computed: Computed, line: Line) -> None:
