@@ -49,13 +49,13 @@ async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalRe
     basis = on_bars(reading.instrument, end, facts, reading.note)
     if reading.signals is None:
         return Result(_noted({"ready": False, "reason": NOT_READY}, reading.note), basis)
-    signals = reading.signals
+    signals, own = reading.signals, timeframe is Timeframe.M1 or facts.are_native(timeframe)
     shown: shapes.SignalResponse = {
         "ready": True,
         "symbol": instrument.symbol,
         "asset_type": "stock" if instrument.asset_class is AssetClass.STOCK else "crypto",
         "tf": name_of(timeframe, shapes.TIMEFRAMES),
-        "snapshot": {**_shape(signals.last), "prev_snapshot": _shape(signals.previous)},
+        "snapshot": {**_shape(signals.last, own=own), "prev_snapshot": _shape(signals.previous, own=own)},
         "crossings": signals.crossings.table(),
         "trend_state": signals.trend,
         "risk_anchor": {
@@ -72,7 +72,8 @@ def _noted(shown: shapes.SignalResponse, note: str | None) -> shapes.SignalRespo
     return {**shown, "note": note} if note else shown
 
 
-def _shape(snapshot: Snapshot) -> shapes.PreviousShape:
+def _shape(snapshot: Snapshot, *, own: bool) -> shapes.PreviousShape:
+    """Returns a snapshot; `own`: its volume is the feed's own, not a sum."""
     return {
         "price": snapshot.price,
         "ema9": snapshot.ema9,
@@ -84,7 +85,7 @@ def _shape(snapshot: Snapshot) -> shapes.PreviousShape:
         "bb_upper": snapshot.bb_upper,
         "bb_middle": snapshot.bb_middle,
         "bb_lower": snapshot.bb_lower,
-        "volume": volume(snapshot.volume),
+        "volume": snapshot.volume if own else volume(snapshot.volume),
         "vwap": snapshot.vwap,
         "time": iso(snapshot.time),
     }
