@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -9,9 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbell.market.digit_columns import significant_column, volume_column
+from openbell.market.bars import make
+from openbell.market.digit_columns import significant_column, volume_column, volumes_of
 from openbell.market.digits import average, significant, volume
 from openbell.market.durations import in_words
+from openbell.market.instruments import parse
+from openbell.market.timeframes import Timeframe
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 DUSTY = [0.1 + 0.2, 1.005, 2.5, 1234567890.5, 99999999999.5, 0.99999999995, 1e22, 5e-324, 1.7976931348623157e308, -0.0]
@@ -48,6 +52,15 @@ def test_a_sum_of_volumes_is_the_decimal_sum(seed: int, count: int, places: int)
     exact = sum(parts, Decimal(0))
     if len(exact.normalize().as_tuple().digits) <= 13:
         assert volume(added) == float(exact)
+
+
+@pytest.mark.parametrize("own", [1234567890123.04, 12345678901230.4, 0.1 + 0.2, 123456789012345678.0])
+def test_a_volume_of_the_feed_is_never_rounded(own: float) -> None:
+    bars = make(parse("BTC/USD"), Timeframe.M1, [0], [1.0], [1.0], [1.0], [1.0], [own])
+    assert volumes_of(bars).tolist() == [own]
+    hours = replace(bars, timeframe=Timeframe.H1)
+    assert volumes_of(hours, native=True).tolist() == [own]
+    assert volumes_of(hours).tolist() == [volume(own)], "a sum"
 
 
 @given(st.integers(0, 10**13), st.integers(0, 12))

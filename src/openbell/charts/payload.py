@@ -17,28 +17,31 @@ from openbell.indicators.channels import Channels, Level, Segment, Signal
 from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Bars, Values, total
 from openbell.market.clock import iso
-from openbell.market.digit_columns import significant_column, volume_column
+from openbell.market.digit_columns import significant_column, volumes_of
 from openbell.market.digits import significant, volume
 
 Times = Callable[[int, str], dict[str, Any]]
 """Returns the field with the time of a bar, beside the index; the second argument is the number of the index: `1` of x1."""
 
 
-def summary(symbol: str, interval: str, bars: Bars, indicators: list[Computed], whole: Bars) -> dict[str, Any]:
+def summary(
+    symbol: str, interval: str, bars: Bars, indicators: list[Computed], whole: Bars, *, native: bool = False
+) -> dict[str, Any]:
     """Returns statistics of the bars, and the last values, signals, levels and crossings of each indicator.
 
-    `whole` are all bars that the indicators were computed on: an older cross is found there.
+    `whole` are all bars that the indicators were computed on: an older cross is found there. `native`: the bars were not
+    made of finer ones.
     """
     return {
         "symbol": symbol,
         "interval": interval,
-        "price": _price(bars),
+        "price": _price(bars, native),
         "indicators": {each.request.key: last_values(each, bars) for each in indicators},
         **crossing_fields(whole, len(bars), indicators),
     }
 
 
-def _price(bars: Bars) -> dict[str, Any]:
+def _price(bars: Bars, native: bool) -> dict[str, Any]:
     """Returns statistics of the bars. `change_over` is what `change_pct` is measured over.
 
     It has the opening times of the bars whose open and close are compared, as `first` and `last` have them.
@@ -54,7 +57,7 @@ def _price(bars: Bars) -> dict[str, Any]:
             "high": float(bars.high[last]),
             "low": float(bars.low[last]),
             "close": closed,
-            "volume": volume(float(bars.volume[last])),
+            "volume": float(volumes_of(bars.take(slice(last, None)), native=native)[0]),
         },
         "range": price_range(bars),
         "total_volume": volume(total(bars.volume)),
@@ -93,9 +96,14 @@ def last_values(computed: Computed, bars: Bars) -> dict[str, Any]:
     return shape | _marks(channels, lambda index, number: {f"time{number}": _date(bars, index)})
 
 
-def series(symbol: str, interval: str, bars: Bars, indicators: list[Computed]) -> dict[str, Any]:
-    """Returns all bars and the values of each indicator at each bar; null before warm-up."""
-    columns = (bars.time, bars.open, bars.high, bars.low, bars.close, volume_column(bars.volume))
+def series(
+    symbol: str, interval: str, bars: Bars, indicators: list[Computed], *, native: bool = False
+) -> dict[str, Any]:
+    """Returns all bars and the values of each indicator at each bar; null before warm-up.
+
+    `native`: the bars were not made of finer ones.
+    """
+    columns = (bars.time, bars.open, bars.high, bars.low, bars.close, volumes_of(bars, native=native))
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return {
         "symbol": symbol,

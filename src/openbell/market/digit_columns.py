@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from openbell.market.bars import Values
+from openbell.market.bars import Bars, Values
 from openbell.market.digits import OWN, SIGNIFICANT, SUM_ERROR, significant
+from openbell.market.timeframes import Timeframe
 
 _MOST_PLACES = 22
 """10 to this power is the largest that a float holds exactly."""
@@ -34,8 +35,16 @@ def significant_column(values: Values, digits: int = SIGNIFICANT) -> Values:
     return rounded
 
 
+def volumes_of(bars: Bars, *, native: bool = False) -> Values:
+    """Returns the volumes of bars as they leave: those of minutes and of native bars as they are, others as sums.
+
+    `native`: the bars are stored as the vendor or the file has them, and were not made of finer ones.
+    """
+    return bars.volume if native or bars.timeframe is Timeframe.M1 else volume_column(bars.volume)
+
+
 def volume_column(values: Values) -> Values:
-    """Returns volumes as they leave."""
+    """Returns sums of volumes as they leave."""
     if (np.rint(values) == values).all() and (values < 10.0 ** (OWN - 2)).all():  # shares
         return values
     shorter = significant_column(values, OWN - 2)

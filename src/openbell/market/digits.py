@@ -1,7 +1,8 @@
 """The number of digits with which numbers leave the desk. In memory, in stores and in the ledger they keep all of theirs.
 
-A computed number leaves with 10 significant digits, a price with the feed's own digits, a volume without the errors of
-binary addition, and an average of decimals with at most 10 decimal places. `digit_columns.py` has the rules for arrays.
+A computed number leaves with 10 significant digits, a price or a volume with the feed's own digits, a sum of volumes without
+the errors of binary addition, and an average of decimals with at most 10 decimal places.
+`digit_columns.py` has the rules for arrays.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ def significant(value: float, digits: int = SIGNIFICANT) -> float:
 
 
 def volume(value: float) -> float:
-    """Returns a volume as it leaves: the feed's own digits, or a sum of such volumes without the error of the addition.
+    """Returns a sum of volumes as it leaves: without the error of the addition.
 
-    A volume of up to 13 significant digits is exact. One that needs more is exact unless it is as close to a shorter number
-    as a sum would be.
+    The feed's own volumes leave as they are (`digit_columns.volumes_of`). A sum of up to 13 significant digits is exact. One
+    that needs more is exact unless it is as close to a shorter number as the error of an addition would leave it.
     """
     shorter = significant(value, OWN - 2)
     if abs(shorter - value) <= SUM_ERROR * abs(value):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.timeframes import ALL_NAMES, Timeframe, name_of
 
 TRUTH = "openbell/truth"
 """The key of the truth header in the `_meta` of results and notifications."""
@@ -69,3 +70,8 @@ class BarFacts:
     """The sources of those bars."""
     failure: str | None = None
     """Why the feed did not deliver what is missing; the bars are those that were stored."""
+
+    def are_native(self, timeframe: Timeframe) -> bool:
+        """Returns True if bars of a timeframe are as a vendor or a file has them. Simulated bars are sums of minutes."""
+        simulated = any(each.origin is Origin.SIMULATED for each in self.sources)
+        return self.made_of == name_of(timeframe, ALL_NAMES) and not simulated

@@ -10,6 +10,7 @@ import numpy as np
 from openbell.desk.arche.decimals import decimal_texts
 from openbell.market.bars import Bars
 from openbell.market.digit_columns import volume_column
+from openbell.market.timeframes import Timeframe
 
 
 def items_of(parts: Sequence[Bars], skip: int, size: int, interval: str) -> tuple[list[dict[str, Any]], list[Bars]]:
@@ -22,7 +23,9 @@ def items_of(parts: Sequence[Bars], skip: int, size: int, interval: str) -> tupl
     owners = owner[chosen]
     times = np.datetime_as_string(time[chosen].astype("datetime64[s]")).tolist()
     *prices, volume = (column[chosen] for column in values)
-    texts = [decimal_texts(column.tolist()) for column in (*prices, volume_column(volume))]
+    # All parts have the same timeframe: the volumes of minutes are the feed's own, others may be sums.
+    volume = volume if parts[0].timeframe is Timeframe.M1 else volume_column(volume)
+    texts = [decimal_texts(column.tolist()) for column in (*prices, volume)]
     tickers = [(part.instrument.symbol, part.instrument.has_volume) for part in parts]
     items = [
         {

@@ -19,7 +19,7 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.market.instruments import AssetClass, Instrument
-from openbell.market.timeframes import name_of, parse_timeframe
+from openbell.market.timeframes import Timeframe, name_of, parse_timeframe
 from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.stated import stated
 from openbell.protocol.tool import Arguments, Reads, Tool
@@ -66,13 +66,13 @@ async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalRe
         return Result(_noted({"ready": False, "reason": NOT_READY}, reading.note), basis)
     from openbell.signals.reading import read
 
-    signals = reading.signals
+    signals, own = reading.signals, timeframe is Timeframe.M1 or facts.are_native(timeframe)
     shown: shapes.SignalResponse = {
         "ready": True,
         "symbol": instrument.symbol,
         "asset_type": "stock" if instrument.asset_class is AssetClass.STOCK else "crypto",
         "tf": name_of(timeframe, shapes.TIMEFRAMES),
-        "snapshot": {**_shape(signals.last), "prev_snapshot": _shape(signals.previous)},
+        "snapshot": {**_shape(signals.last, own=own), "prev_snapshot": _shape(signals.previous, own=own)},
         "crossings": signals.crossings.table(),
         "trend_state": signals.trend,
         "risk_anchor": {
@@ -109,7 +109,8 @@ def _last_crossings(series: SignalSeries) -> dict[str, shapes.LastCrossing | Non
     }
 
 
-def _shape(snapshot: Snapshot) -> shapes.PreviousShape:
+def _shape(snapshot: Snapshot, *, own: bool) -> shapes.PreviousShape:
+    """Returns a snapshot; `own`: its volume is the feed's own, not a sum."""
     return {
         "price": snapshot.price,
         "ema9": snapshot.ema9,
@@ -121,7 +122,7 @@ def _shape(snapshot: Snapshot) -> shapes.PreviousShape:
         "bb_upper": snapshot.bb_upper,
         "bb_middle": snapshot.bb_middle,
         "bb_lower": snapshot.bb_lower,
-        "volume": volume(snapshot.volume),
+        "volume": snapshot.volume if own else volume(snapshot.volume),
         "vwap": snapshot.vwap,
         "time": iso(snapshot.time),
     }

@@ -21,6 +21,7 @@ from openbell.indicators.bounds import MAX_INDICATORS
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, InvalidParameter, InvalidSymbol, Refused, StoreError, UnknownSymbol
 from openbell.market.nearest import check_one_of
+from openbell.market.provenance import BarFacts
 from openbell.market.sessions import EXTENDED, SESSIONS
 from openbell.protocol.access import check
 from openbell.protocol.call import Basis, Call, Result, on_bars
@@ -133,11 +134,12 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
     more: dict[str, Any] = {**stated(call, instrument, basis.sources), **_hours(chart)}
     if overlay is not None:
         more["trades"] = overlay.payload()
+    native = BarFacts(basis.made_of, basis.sources).are_native(timeframe)
     if given.format == "series":
-        return Result(series(symbol, interval, chart.bars, chart.indicators) | more, basis)
+        return Result(series(symbol, interval, chart.bars, chart.indicators, native=native) | more, basis)
     numbers = None
     if given.format != "png":
-        numbers = summary(symbol, interval, chart.bars, chart.indicators, chart.whole) | more
+        numbers = summary(symbol, interval, chart.bars, chart.indicators, chart.whole, native=native) | more
     if given.format == "summary":
         return Result(cast("dict[str, Any]", numbers), basis)
     badge = "SIMULATED" if call.desk.data == "simulated" else ""

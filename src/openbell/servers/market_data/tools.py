@@ -11,7 +11,7 @@ from openbell.desk.bar_facts import stored_instead
 from openbell.desk.quotes import Quote
 from openbell.market.bars import Bars, closed_at
 from openbell.market.clock import iso
-from openbell.market.digit_columns import volume_column
+from openbell.market.digit_columns import volumes_of
 from openbell.market.digits import difference, volume
 from openbell.market.errors import (
     CallTimeout,
@@ -26,6 +26,7 @@ from openbell.market.errors import (
 )
 from openbell.market.instruments import parse
 from openbell.market.price_history import percent_change
+from openbell.market.provenance import BarFacts
 from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.pages import pagination
@@ -74,7 +75,7 @@ async def get_candles(call: Call, given: CandlesInput) -> Result[shapes.CandlePa
         )
     facts = await call.desk.facts(bars)
     page: shapes.CandlePage = {
-        "items": _candles(bars),
+        "items": _candles(bars, facts),
         "pagination": pagination(given.offset, given.limit, total),
         **stated(call, instrument, facts.sources),
     }
@@ -83,10 +84,10 @@ async def get_candles(call: Call, given: CandlesInput) -> Result[shapes.CandlePa
     return Result(page, on_bars(instrument, closed_at(bars), facts))
 
 
-def _candles(bars: Bars) -> list[shapes.Candle]:
+def _candles(bars: Bars, facts: BarFacts) -> list[shapes.Candle]:
     times = np.datetime_as_string(bars.time.astype("datetime64[s]")).tolist()
     prices = (column.tolist() for column in (bars.open, bars.high, bars.low, bars.close))
-    volumes = volume_column(bars.volume).tolist()
+    volumes = volumes_of(bars, native=facts.are_native(bars.timeframe)).tolist()
     return [
         {"timestamp": f"{time}+00:00", "open": o, "high": h, "low": low, "close": c, "volume": v}
         for time, o, h, low, c, v in zip(times, *prices, volumes, strict=True)
