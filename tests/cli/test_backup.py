@@ -407,3 +407,10 @@ def test_a_full_disk_fails_with_a_sentence(tmp_path: Path, copied: Path) -> None
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("openbell: cannot ")
     assert os.listdir(tmp_path) == []
+
+
+def test_two_restores_in_one_second_keep_both_old_homes(tmp_path: Path, copied: Path) -> None:
+    settings = load({"OPENBELL_HOME": str(tmp_path / "home")})
+    for _ in range(4):
+        restoring.restore(settings, copied / "copy", replaces=True)
+    assert len(list(tmp_path.glob("home.before-restore-*"))) == 3

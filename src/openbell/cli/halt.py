@@ -42,7 +42,6 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
         home = home_of(os.environ)
     file = HaltFile(home / HALT_FILE)
     not_halted, since = "", began
-    _unwritten.clear()
     try:
         since = file.set(reason, began)
     except OSError as error:
@@ -80,10 +79,7 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
     failures = _in_every_market(settings, work)
     lines = _failed(failures, recorded)
     if failures and settings.database_url and not not_halted:
-        later = (
-            "openbell up records the halt when the records can be written; until then other machines may open positions"
-        )
-        lines.append(later)
+        lines.append(_LATER)
     if not_halted:
         done = "the records are halted: no desk on them opens a position" if recorded else "nothing is halted"
         lines.append(f"{done}. Make room in {home}, or stop every process of this home, and run openbell halt again")
@@ -94,10 +90,12 @@ def _end(lines: list[str]) -> None:
     """Exit with 1 if something was not done, or if what was done could not be written."""
     if _unwritten:
         lines.append(f"what the command did was not written to standard output: {_unwritten[0].strerror}")
+        _unwritten.clear()
     if lines:
         fail("\n".join(lines))
 
 
+_LATER = "openbell up records the halt when the records can be written; until then other machines may open positions"
 _unwritten: list[OSError] = []
 """Why standard output could not be written."""
 

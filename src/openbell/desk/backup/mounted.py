@@ -16,7 +16,8 @@ from openbell.stores.folders import sync_folder
 
 BUILDING = ".restoring"
 """The folder in which the new home is built."""
-_ASIDE = "before-restore-"
+ASIDE = "before-restore-"
+"""How the folder of the old entries begins."""
 _SYSTEM = "lost+found"
 _OUT, _IN = "out", "in"
 
@@ -36,15 +37,16 @@ def is_mount(home: Path) -> bool:
 def entries(home: Path) -> list[Path]:
     """The entries of a home, without those of the disk and of earlier restores."""
     others = {RESTORING, BUILDING, _SYSTEM}
-    return sorted(each for each in home.iterdir() if each.name not in others and not each.name.startswith(_ASIDE))
+    return sorted(each for each in home.iterdir() if each.name not in others and not each.name.startswith(ASIDE))
 
 
-def replace_entries(home: Path, building: Path, stamp: str) -> Path | None:
-    """Put the entries of a complete folder in place of those of the home. Returns where the old ones are.
+def replace_entries(home: Path, building: Path, aside: Path) -> Path | None:
+    """Put the entries of a complete folder in place of those of the home, which go into the new folder `aside`.
+
+    Returns that folder; None if there were none.
 
     Raises `OSError`; the old entries are in place then.
     """
-    aside = home / f"{_ASIDE}{stamp}"
     aside.mkdir(mode=0o700)
     try:
         _note(home, _OUT, aside)

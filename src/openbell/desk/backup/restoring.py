@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 
 from openbell.desk.backup import contents, manifest, mounted
@@ -187,12 +188,19 @@ def _head_of(path: Path) -> Head | None:
 def _put_in_place(home: Path, building: Path, done: Restored) -> None:
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     if building.parent == home:
-        done.aside = mounted.replace_entries(home, building, stamp)
+        aside = _unused(home / f"{mounted.ASIDE}{stamp}")
+        done.aside = mounted.replace_entries(home, building, aside)
         return
     if home.exists() and any(home.iterdir()):
-        done.aside = home.with_name(f"{home.name}.before-restore-{stamp}")
+        done.aside = _unused(home.with_name(f"{home.name}.before-restore-{stamp}"))
         home.rename(done.aside)
     elif home.exists():
         home.rmdir()
     building.rename(home)
     sync_folder(home.parent)
+
+
+def _unused(path: Path) -> Path:
+    """The path, or one with a number after it: there may have been another restore in the same second."""
+    names = (path if not number else path.with_name(f"{path.name}-{number}") for number in count())
+    return next(each for each in names if not each.exists())
