@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from configparser import RawConfigParser
@@ -17,7 +19,7 @@ from tests.client import run
 from tests.stores.influx_server import InfluxServer
 from tests.stores.influx_server import NotHere as NoInflux
 from tests.stores.records.postgres_server import NotHere as NoPostgres
-from tests.stores.records.postgres_server import PostgresServer
+from tests.stores.records.postgres_server import PostgresServer, programs
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "operations.md").read_text()
@@ -116,3 +118,32 @@ def test_the_settings_and_the_unit_of_the_guide_are_valid(tmp_path: Path) -> Non
     assert run(tmp_path, *words, "--help").returncode == 0
     given = dict(each.split("=", 1) for each in service["Environment"].split())
     assert load(given).log_format == "json"
+
+
+def test_records_are_restored_from_a_dump_and_a_removed_token_stays_removed(tmp_path: Path, database: str) -> None:
+    def openbell(*words: str) -> str:
+        done = run(tmp_path / "home", *words, FEED="none", DATABASE_URL=database)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def postgres(command: str, *words: str) -> None:
+        program, *given = shlex.split(command)
+        subprocess.run([programs() / program, *given, *words], check=True, capture_output=True, timeout=60)
+
+    dump = str(tmp_path / "records.dump")
+    found = {name: re.search(rf"`({name} [^`]+)`", GUIDE) for name in ("pg_dump", "pg_restore")}
+    assert found["pg_dump"] and found["pg_restore"]
+    for name in ("kept", "removed"):
+        openbell("token", "add", name, "--scopes", "read")
+    openbell("account", "add", "before")
+    postgres(found["pg_dump"][1], "--file", dump, database)
+    openbell("token", "remove", "removed")
+    openbell("account", "add", "after")
+    postgres(found["pg_restore"][1], "--dbname", database, dump)
+    run(tmp_path / "home", "verify", "--adopt", FEED="none", DATABASE_URL=database)
+    openbell("verify")
+    accounts, tokens = openbell("account", "list"), openbell("token", "list")
+    assert "before" in accounts
+    assert "after" not in accounts
+    assert "kept" in tokens
+    assert "removed" not in tokens
