@@ -68,7 +68,8 @@ MUST_HOLD = {
         "backtest/test_metrics.py::test_figures_on_real_prices_equal_raptorbts",
     ],
     "no figure of a backtest is NaN or infinite, and the same backtest gives the same bytes": [
-        "backtest/test_metrics.py::test_every_figure_is_finite_or_none_and_the_same_call_gives_the_same_bytes"
+        "backtest/test_metrics.py::test_every_figure_is_finite_or_none_and_the_same_call_gives_the_same_bytes",
+        "backtest/test_outcome.py::test_every_fact_is_that_of_a_loop",
     ],
     "a date range of a backtest is honoured to the bar": [
         "backtest/test_runs.py::test_a_range_is_honoured_to_the_bar",
@@ -863,6 +864,7 @@ COUNTS = {
         ("backtest/test_search.py::test_strategies_without_skill_are_not_validated", "WITHOUT_SKILL", 200, 1000),
     ],
     "no figure of a backtest is NaN or infinite, and the same backtest gives the same bytes": [
+        ("backtest/test_outcome.py::test_every_fact_is_that_of_a_loop", "CASES", 200, 3000),
         (
             "backtest/test_metrics.py::test_every_figure_is_finite_or_none_and_the_same_call_gives_the_same_bytes",
             "FINITE",

@@ -214,7 +214,10 @@ class TestRegularHours:
 
         for number in range(len(names)):
             for label, values in lines(part, number).items():
-                assert np.array_equal(values, lines(whole, number)[label][-count:], equal_nan=True), label
+                known = lines(whole, number)[label][-count:]
+                # A deviation is added up in blocks that begin with the bars: its last digits depend on where that is.
+                close = np.isclose(values, known, rtol=1e-13, atol=0, equal_nan=True)
+                assert close.all() if label == "HV" else np.array_equal(values, known, equal_nan=True), label
 
     def test_minutes_are_read_from_the_session_before_the_first_bar_on(self, simulated: Simulated) -> None:
         chart = simulated.chart(Timeframe.H4, 60, "vwap", BY_SESSION)

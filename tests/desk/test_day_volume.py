@@ -86,4 +86,8 @@ def test_the_truth_header_says_what_the_volume_lacks(tmp_path: Path) -> None:
     asked = ("call", "market-data", "get_current_price", '{"symbol": "BTC/USD"}', "--meta", "--as-of", iso(NOW))
     answer = json.loads(run(tmp_path, *asked, FEED="none").stdout)
     assert answer["result"]["data"]["volume_24h"] == 600
-    assert answer["_meta"]["openbell/truth"]["note"] == "volume_24h lacks 1,140 minutes that are not stored"
+    assert answer["_meta"]["openbell/truth"]["note"] == (
+        "volume_24h lacks 1,140 minutes that are not stored; open, high and low of the day are null: some of its minutes "
+        "are not stored"
+    )
+    assert answer["result"]["data"]["day"] == {"open": None, "high": None, "low": None}

@@ -120,23 +120,22 @@ def test_ranges_and_changes_are_those_of_a_plain_loop(closes: dict[int, float], 
         assert change is not None, name
         assert (change.date, change.close) == (max(known), by_day[max(known)])
         assert change.pct == pytest.approx((price - change.close) / change.close * 100)
-    year = year_range(bars, TODAY, DayFigures(None, None, None), price, TODAY)
+    year = year_range(bars, TODAY, DayFigures(None, None, None), TODAY)
     inside = {day: close for day, close in by_day.items() if day > date(2025, 3, 31)}
     if not inside:
         assert year is None
         return
     assert year is not None
-    assert year.high == max([*(close * 1.1 for close in inside.values()), price])
-    assert year.low == min([*(close * 0.9 for close in inside.values()), price])
+    assert year.high == max(close * 1.1 for close in inside.values()) == inside[year.high_date] * 1.1
+    assert year.low == min(close * 0.9 for close in inside.values()) == inside[year.low_date] * 0.9
     assert year.since == min(inside)
-    assert year.high == price or inside[year.high_date] * 1.1 == year.high
 
 
 def test_the_day_so_far_counts_in_the_range_of_the_year() -> None:
     bars = days_of({TODAY - timedelta(age): 100.0 for age in range(1, 300)})
-    year = year_range(bars, TODAY, DayFigures(100.0, 150.0, 50.0), 100.0, TODAY)
+    year = year_range(bars, TODAY, DayFigures(100.0, 150.0, 50.0), TODAY)
     assert year is not None
     assert (year.high, year.high_date, year.low, year.low_date) == (150.0, TODAY, 50.0, TODAY)
-    unmoved = year_range(bars, TODAY, DayFigures(100.0, 110.0, 90.0), 100.0, TODAY)
+    unmoved = year_range(bars, TODAY, DayFigures(100.0, 110.0, 90.0), TODAY)
     assert unmoved is not None
     assert unmoved.high_date == TODAY - timedelta(299), "the earliest of equal extremes"

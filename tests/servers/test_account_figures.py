@@ -65,6 +65,7 @@ async def test_balance_and_positions_add_up(tmp_path: Path) -> None:
         for each in held["exits"]:
             away = (each["price"] / held["current_price"] - 1) * 100
             assert each["distance_pct"] == pytest.approx(away, rel=1e-6)
+            assert each["pnl"] == pytest.approx((each["price"] - held["entry_price"]) * each["size"], rel=1e-6)
 
 
 @awaited

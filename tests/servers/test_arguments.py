@@ -218,6 +218,7 @@ SPELLINGS = {
 }
 TIMEFRAMES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     ("chart-signals", "get_signals", "timeframe", "tf", {}),
+    ("chart-signals", "get_watchlist", "timeframe", "timeframe", {}),
     ("chart-signals", "subscribe_alerts", "timeframe", "timeframe", {"conditions": [{"type": "rsi_oversold"}]}),
     ("market-data", "get_candles", "timeframe", "", {"limit": 2}),
     ("market-data", "get_volatility", "timeframe", "window.timeframe", {}),
@@ -243,6 +244,13 @@ TIMEFRAMES: list[tuple[str, str, str, str, dict[str, Any]]] = [
 """Tools with a timeframe: its argument, where the result repeats it, and other arguments."""
 
 
+def symbol_for(server: str, tool: str) -> dict[str, Any]:
+    """The argument that names the symbol; the watchlist has none."""
+    if tool == "get_watchlist":
+        return {}
+    return {"tickers": ["BTC/USD"]} if server == "arche" else {"symbol": "BTC/USD"}
+
+
 def at(value: Any, path: str) -> Any:
     """The part of a result at a path."""
     for part in filter(None, path.split(".")):
@@ -257,7 +265,7 @@ async def test_every_server_takes_every_spelling_of_a_timeframe_and_answers_its_
 ) -> None:
     """The schema has the contract's names alone; another spelling of one of them is answered as that name is."""
     schema = load(server).by_name[tool].input_schema["properties"]
-    symbol = {"tickers": ["BTC/USD"]} if server == "arche" else {"symbol": "BTC/USD"}
+    symbol = symbol_for(server, tool)
     names = schema.get(argument, {}).get("enum") or next(
         (each["enum"] for each in schema.get(argument, {}).get("anyOf", []) if "enum" in each), list(CHART)
     )
@@ -284,7 +292,7 @@ def test_every_argument_of_a_timeframe_is_in_the_table() -> None:
 async def test_a_month_is_never_a_minute(tmp_path: Path) -> None:
     async with bench_as_found(tmp_path, AS_OF) as desk:
         for server, tool, argument, _, more in TIMEFRAMES[:-1]:
-            symbol = {"tickers": ["BTC/USD"]} if server == "arche" else {"symbol": "BTC/USD"}
+            symbol = symbol_for(server, tool)
             for month in ("1M", "M", "1mo", "monthly", "m", "5M", "15M"):
                 payload = (await desk.reply(server, tool, {**symbol, **more, argument: month})).payload
                 assert "nvalid timeframe" in str(payload), (server, tool, month, payload)

@@ -68,8 +68,8 @@ async def test_the_range_of_a_year_and_changes_over_periods(tmp_path: Path, symb
         days = {date.fromisoformat(each["timestamp"][:10]): each for each in await candles(desk, symbol, "1d", 400)}
         price, today = found["price"], date(2026, 1, 9)
         year = [each for day, each in days.items() if day > date(2025, 1, 9)]
-        high = max([*(each["high"] for each in year), found["day"]["high"], price])
-        low = min([*(each["low"] for each in year), found["day"]["low"], price])
+        high = max([*(each["high"] for each in year), found["day"]["high"]])
+        low = min([*(each["low"] for each in year), found["day"]["low"]])
         shown = found["range_52w"]
         assert (shown["high"], shown["low"], shown["since"]) == (high, low, year[0]["timestamp"][:10])
         for extreme, name in (("high", "high_date"), ("low", "low_date")):
@@ -90,6 +90,17 @@ async def test_the_range_of_a_year_and_changes_over_periods(tmp_path: Path, symb
             change = found["changes"][name]
             assert (change["date"], change["close"]) == (f"{at}", days[at]["close"]), name
             assert change["pct"] == pytest.approx((price / days[at]["close"] - 1) * 100, rel=1e-9)
+
+
+@awaited
+async def test_a_price_of_extended_hours_moves_no_range(tmp_path: Path) -> None:
+    """Otherwise the low of a year would follow a price that falls before the market opens, and follow it up again."""
+    ranges = []
+    for clock in ("2026-01-09T21:00:00Z", "2026-01-09T23:30:00Z", "2026-01-12T10:00:00Z", "2026-01-12T14:00:00Z"):
+        async with bench(tmp_path, clock) as desk:
+            found = await desk.ask("market-data", "get_current_price", symbol="AAPL")
+            ranges.append({name: found["range_52w"][name] for name in ("high", "high_date", "low", "low_date")})
+    assert ranges == ranges[:1] * 4
 
 
 @awaited

@@ -105,10 +105,11 @@ def _open_standard_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, mode)
+    # A command may replace these objects: their end must not close the descriptors.
     if sys.stdout is None:
-        sys.stdout = os.fdopen(1, "w")
+        sys.stdout = os.fdopen(1, "w", closefd=False)
     if sys.stderr is None:
-        sys.stderr = os.fdopen(2, "w")
+        sys.stderr = os.fdopen(2, "w", closefd=False)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from openbell.market.provenance import Origin
 
 if TYPE_CHECKING:
     from openbell.desk.settings import Settings
+    from openbell.desk.trading.desk import TradingDesk
 
 
 @app.command("halt")
@@ -61,15 +62,7 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
         if not not_halted:
             with suppress(OSError):  # openbell up notes it when the disk has room
                 file.note_entry(trading.records.database.where, entry)
-        ended = 0
-        for venue in trading.venues:
-            if venue.remote:
-                _say(f"cancelling resting orders at {venue.name}: openbell halt does so also without --trade")
-                if again := await trading.halts.cancel_again(venue):
-                    _say(f"{again} cancellation{'s' if again > 1 else ''} not confirmed so far: sent again")
-            # An engine that runs elsewhere may have cancelled some of them as soon as the file was there.
-            own_count = await trading.halts.enforce(venue)
-            ended += max(own_count, await trading.halts.cancelled_since(venue, began))
+        ended = await _cancelled(trading, began)
         orders = "order that could open a position was" if ended == 1 else "orders that could open a position were"
         _say(f"{ended} resting {orders} cancelled{_where(desk.settings, settings)}")
         for name, count in (await trading.halts.resting_elsewhere(trading.venues)).items():
@@ -84,6 +77,20 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
         done = "the records are halted: no desk on them opens a position" if recorded else "nothing is halted"
         lines.append(f"{done}. Make room in {home}, or stop every process of this home, and run openbell halt again")
     _end(lines)
+
+
+async def _cancelled(trading: TradingDesk, began: float) -> int:
+    """Cancel the resting orders that could open a position; returns how many were cancelled since the halt began."""
+    ended = 0
+    for venue in trading.venues:
+        if venue.remote:
+            _say(f"cancelling resting orders at {venue.name}: openbell halt does so also without --trade")
+            if again := await trading.halts.cancel_again(venue):
+                _say(f"{again} cancellation{'s' if again > 1 else ''} not confirmed so far: sent again")
+        # An engine that runs elsewhere may have cancelled some of them as soon as the file was there.
+        own_count = await trading.halts.enforce(venue)
+        ended += max(own_count, await trading.halts.cancelled_since(venue, began))
+    return ended
 
 
 def _end(lines: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite, nan
 
 import numpy as np
 
@@ -155,7 +156,7 @@ class QuoteService:
         if not len(days):
             return None, None
         today = market_date(instrument, now)
-        year = year_range(days, today, day, price, market_date(instrument, end - 1))
+        year = year_range(days, today, day, market_date(instrument, end - 1))
         return PriceHistory(year, period_changes(days, today, price)), None
 
     async def _bar_at(self, minutes: Bars, moment: float) -> Bars:
@@ -186,12 +187,12 @@ def _measure(bars: Bars) -> Volatility:
     from openbell.indicators.regular_hours import session_days
 
     counted = int((session_days(bars) >= 0).sum())
-    annualized = float(histvol(bars, counted - 1, "trading")[-1]) if counted > _ATR else None
     returns = np.diff(np.log(bars.close))
-    with np.errstate(over="ignore", invalid="ignore"):  # a number that is not finite is refused where answers are made
+    with np.errstate(all="ignore"):  # a number that is not finite is refused where answers are made
+        yearly = float(histvol(bars, counted - 1, "trading")[-1]) if counted > _ATR else nan
         return Volatility(
             deviation=float(np.sqrt(np.square(returns - returns.mean()).mean())),
-            annualized=annualized,
+            annualized=yearly if isfinite(yearly) else None,
             atr=float(atr(bars, _ATR)[-1]),
             reach=float(bars.high.max() - bars.low.min()),
             bars=bars,

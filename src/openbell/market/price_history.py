@@ -54,10 +54,10 @@ def day_figures(minutes: Bars, day: TradingDay) -> DayFigures:
     return DayFigures(float(inside.open[0]), float(inside.high.max()), float(inside.low.min()))
 
 
-def year_range(days: Bars, today: date, newest: DayFigures, price: float, price_date: date) -> YearRange | None:
-    """Returns the range of the daily bars after the same date a year ago, of the day so far and of the price.
+def year_range(days: Bars, today: date, newest: DayFigures, newest_date: date) -> YearRange | None:
+    """Returns the range of the daily bars after the same date a year ago and of the day so far; None without such bars.
 
-    `price_date` is the date of both. None if there are no such bars.
+    Daily bars of stocks have regular hours only. A price of extended hours does not count: it may be outside of the range.
     """
     start = months_before(today, 12)
     dates = dates_of(days)
@@ -66,10 +66,12 @@ def year_range(days: Bars, today: date, newest: DayFigures, price: float, price_
         return None
     highs = [(float(days.high[index]), dates[index]) for index in kept]
     lows = [(float(days.low[index]), dates[index]) for index in kept]
-    now = [each for each in (newest.high, newest.low, price) if each is not None]
+    if newest.high is not None and newest.low is not None:
+        highs.append((newest.high, newest_date))
+        lows.append((newest.low, newest_date))
     # The earliest of equal extremes.
-    high, high_date = max([*highs, *((each, price_date) for each in now)], key=lambda each: each[0])
-    low, low_date = min([*lows, *((each, price_date) for each in now)], key=lambda each: each[0])
+    high, high_date = max(highs, key=lambda each: each[0])
+    low, low_date = min(lows, key=lambda each: each[0])
     return YearRange(high, high_date, low, low_date, dates[kept[0]])
 
 

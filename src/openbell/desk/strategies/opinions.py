@@ -14,6 +14,7 @@ from openbell.desk.strategies.figures import Figures, FigureService, is_outdated
 from openbell.desk.strategies.searching import SearchService
 from openbell.desk.strategies.series_bars import SEARCHED, bars_since, is_current, newest_bars, series_named
 from openbell.desk.strategies.specs import KnownSpec, SpecService
+from openbell.market.bars import closed_at
 from openbell.market.clock import iso
 from openbell.market.counting import counted
 from openbell.market.errors import DataError, OpenbellError, UnknownSymbol
@@ -221,15 +222,18 @@ class OpinionService:
                 ) from None
             raise UnknownStrategy(unknown.message.replace("no spec", "no strategy", 1), strategy_id=text[:80]) from None
 
-    async def since_signal(self, strategy: Ranked) -> tuple[float, float] | None:
-        """Returns the close at which the signal of a strategy was decided, and the newest close; None without a signal."""
+    async def since_signal(self, strategy: Ranked) -> tuple[float, float, int] | None:
+        """Returns the close at which the signal of a strategy was decided, and the newest close with its time.
+
+        None without a signal.
+        """
         made, at = strategy.implementation, strategy.figures.triggered_at
         if at is None:
             return None
         series = series_named(made.symbol, made.timeframe)
         bars = await self._bars.span(series, at - series.timeframe.seconds, None)
         decided = int(bars.time.searchsorted(at)) - 1  # the last bar that opened before it closed
-        return (float(bars.close[decided]), float(bars.close[-1])) if decided >= 0 else None
+        return (float(bars.close[decided]), float(bars.close[-1]), closed_at(bars)) if decided >= 0 else None
 
     def why_no_signal(self, strategy: Ranked) -> str | None:
         """Returns why a strategy advises nothing now; None if it has a signal."""

@@ -34,7 +34,9 @@ class PreviousShape(TypedDict):
     bb_middle: Computed
     bb_lower: Computed
     volume: Exact
-    vwap: Annotated[Computed | None, Field(description="of the session; null outside it")]
+    vwap: Annotated[
+        Computed | None, Field(description="of the session, from minutes, unlike chartgen's; null outside it")
+    ]
     time: str
 
 

@@ -54,13 +54,15 @@ class DayShape(TypedDict):
 
 
 class YearRangeShape(TypedDict):
-    """The range of the last year, today included."""
+    """The range of the last year, today included; of stocks in regular hours."""
 
     high: Exact
     high_date: str
     low: Exact
     low_date: str
-    from_high_pct: Annotated[Computed | None, Field(description="of the price; 0 at the high")]
+    from_high_pct: Annotated[
+        Computed | None, Field(description="of the price; above 0 if a price of extended hours is above the high")
+    ]
     from_low_pct: Computed | None
     since: Annotated[str, Field(description="the first day of it; less than a year ago if there are no older bars")]
 

@@ -21,6 +21,7 @@ class ExitShape(TypedDict):
     price: Annotated[Exact | None, Field(description="its limit or stop; null at the market")]
     size: Exact
     distance_pct: Annotated[Computed | None, Field(description="of its price from the current one")]
+    pnl: Annotated[Exact | None, Field(description="profit or loss of its size at its price, before costs")]
 
 
 class PositionShape(Opened):

@@ -36,7 +36,7 @@ from openbell.trading.orders import Order, Side
 from openbell.trading.request import refuse_foreign_money
 
 if TYPE_CHECKING:
-    from openbell.desk.trading.prices import Price
+    from openbell.desk.trading.portfolio import Holding
 
 _EXITS = 5
 """Working orders that a position lists."""
@@ -78,7 +78,7 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.Posi
             "unrealized_pnl_pct": _number(each.return_pct),
             "market_value": _number(each.value),
             "weight_pct": None if each.weight is None else amounts.number(each.weight * 100),
-            "exits": [_exit(order, each.price) for order in each.exits[:_EXITS]],
+            "exits": [_exit(order, each) for order in each.exits[:_EXITS]],
             **opened(each.opened),
             "price_time": None if each.price is None else iso(each.price.end),
             "session": str(phase(parse(each.position.symbol), call.at)),
@@ -96,8 +96,9 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.Posi
     return Result(page, on_prices((each.price for each in holdings), next((h.note for h in holdings if h.note), None)))
 
 
-def _exit(order: Order, price: Price | None) -> shapes.ExitShape:
-    level = order.limit_price if order.stop_price is None else order.stop_price
+def _exit(order: Order, holding: Holding) -> shapes.ExitShape:
+    price, level = holding.price, order.limit_price if order.stop_price is None else order.stop_price
+    paid, closed = holding.position.average_price, -order.side.sign * order.remaining
     away = None if level is None or price is None else amounts.share((level - price.value) * 100, price.value)
     return {
         "order_id": order.id,
@@ -105,6 +106,7 @@ def _exit(order: Order, price: Price | None) -> shapes.ExitShape:
         "price": _number(level),
         "size": amounts.number(order.remaining),
         "distance_pct": _number(away),
+        "pnl": None if level is None else amounts.number(average((level - paid) * closed)),
     }
 
 

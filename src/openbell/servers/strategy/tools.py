@@ -51,7 +51,8 @@ class SinceSignal(TypedDict):
     """How the price has moved since a signal."""
 
     price_at_signal: NotRequired[Annotated[Exact, Field(description="close of that bar")]]
-    price: NotRequired[Annotated[Exact, Field(description="newest close")]]
+    price: NotRequired[Annotated[Exact, Field(description="newest close of the strategy's bars")]]
+    price_time: NotRequired[Annotated[str, Field(description="when that bar closed; get_current_price has newer ones")]]
     change_since_signal_pct: NotRequired[
         Annotated[Computed, Field(description="price against price_at_signal, in per cent: 5 is 5 %")]
     ]
@@ -179,8 +180,13 @@ async def _since_signal(call: Call, strategy: Ranked) -> SinceSignal:
     prices = await call.desk.strategies.opinions.since_signal(strategy)
     if prices is None:
         return {}
-    then, now = prices
-    return {"price_at_signal": then, "price": now, "change_since_signal_pct": (now / then - 1.0) * 100.0}
+    then, now, end = prices
+    return {
+        "price_at_signal": then,
+        "price": now,
+        "price_time": iso(end),
+        "change_since_signal_pct": (now / then - 1.0) * 100.0,
+    }
 
 
 async def get_strategy_consensus(call: Call, given: ConsensusInput) -> Result[ConsensusAnswer]:
