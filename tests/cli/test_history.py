@@ -125,6 +125,18 @@ def test_an_export_of_a_larger_timeframe_is_made_of_the_stored_one(tmp_path: Pat
     assert [row[0] for row in read(out)] == weeks.time.tolist()[1:-1], "weeks of which all days are there"
 
 
+def test_an_export_has_no_bar_made_of_part_of_its_minutes(tmp_path: Path) -> None:
+    """A question about the price stores two days of minutes, which begin in the middle of a day and of an hour."""
+    clock = ("--as-of", "2026-01-09T18:20:00Z")
+    assert run(tmp_path, "call", "market-data", "get_current_price", '{"symbol": "BTC/USD"}', *clock).returncode == 0
+    with closing(ParquetStore(tmp_path / "simulated" / "data")) as store:
+        first = int(store.read(Series(parse("BTC/USD")), 0, 2**40).time[0])
+    for timeframe, seconds in (("1h", 3600), ("4h", 4 * 3600), ("12h", 12 * 3600)):
+        out = tmp_path / f"{timeframe}.csv"
+        assert run(tmp_path, "export", "BTC/USD", "-t", timeframe, "-o", str(out), *clock).returncode == 0
+        assert read(out)[0][0] == -(-first // seconds) * seconds, "the first whole bar"
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_simulated_bars_are_marked_and_never_imported_as_real(tmp_path: Path, suffix: str) -> None:
     out = tmp_path / f"out.{suffix}"

@@ -93,6 +93,9 @@ def test_dates_are_those_of_the_market() -> None:
     evening = parse_time("2026-11-17T02:00Z")
     assert market_date(parse("AAPL"), evening) == date(2026, 11, 16)
     assert market_date(parse("BTC/USD"), evening) == date(2026, 11, 17)
+    assert market_date(parse("EUR/USD"), evening) == date(2026, 11, 17), "21:00 in New York"
+    assert market_date(parse("EUR/USD"), parse_time("2026-01-01T04:59Z")) == date(2026, 1, 1)
+    assert market_date(parse("EUR/USD"), parse_time("2025-12-31T21:59Z")) == date(2025, 12, 31)
 
 
 @given(
@@ -138,4 +141,4 @@ def test_the_day_so_far_counts_in_the_range_of_the_year() -> None:
     assert (year.high, year.high_date, year.low, year.low_date) == (150.0, TODAY, 50.0, TODAY)
     unmoved = year_range(bars, TODAY, DayFigures(100.0, 110.0, 90.0), TODAY)
     assert unmoved is not None
-    assert unmoved.high_date == TODAY - timedelta(299), "the earliest of equal extremes"
+    assert unmoved.low_date == TODAY, "the newest of equal extremes"

@@ -20,6 +20,7 @@ from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
 from openbell.desk.strategies import specs as spec_service
 from openbell.desk.watchlist import Watchlist, WatchlistFile
+from openbell.desk.workers import Workers
 from openbell.market.bars import make
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
@@ -360,13 +361,23 @@ def test_specs_say_how_they_trade(clients: dict[str, Client]) -> None:
 
 @pytest.mark.usefixtures("three_strategies")
 @awaited
-async def test_a_call_that_is_too_early_says_how_far_the_search_is_and_a_later_one_answers(home: Path) -> None:
+async def test_a_call_that_is_too_early_says_how_far_the_search_is_and_a_later_one_answers(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     messages = []
     async with bench_as_found(home, FOUND, SCENARIO="late", FEED="none", TIMEOUT="0.2") as desk:
+        compute, asked_once = Workers.run, asyncio.Event()
+
+        async def compute_later(self: Workers, *given: Any) -> Any:
+            await asked_once.wait()
+            return await compute(self, *given)
+
+        monkeypatch.setattr(Workers, "run", compute_later)
         deadline = time.monotonic() + 120
         while (reply := await desk.reply("strategy", "get_top_strategies", {"symbol": BTC})).is_error:
             assert reply.payload["error"]["code"] == "TIMEOUT", reply.payload
             messages.append(reply.payload["error"]["message"])
+            asked_once.set()
             assert time.monotonic() < deadline, messages
     assert reply.payload["data"]["items"]
     assert (

@@ -67,7 +67,9 @@ async def backtest_bars(
     needed = min((each.warmup for each in strategies), default=0)
     if count < _FEWEST or len(bars) < needed:
         hint = await stored_instead(service, series.instrument)
-        raise InsufficientData(series.instrument.symbol, len(bars) if count else 0, max(needed, _FEWEST), hint)
+        if count < _FEWEST:  # in the range that was asked for, whatever there is before it
+            raise InsufficientData(series.instrument.symbol, count, _FEWEST, hint)
+        raise InsufficientData(series.instrument.symbol, len(bars), needed, hint)
     late = "" if start is None else _late_start(bars, start)
     titles = _regular_titles(strategies)
     if not titles or not partly_regular(bars).any():

@@ -118,8 +118,8 @@ class Sourcing:
     def _cut_bars(self, series: Series, start: int, end: int, reach: int | None) -> list[tuple[int, int]]:
         """The bars in [start, end) that are not made of minutes, because only a part of their minutes is covered.
 
-        Where the feed delivers minutes, only bars with imported ones: the last minutes of a live bar may be covered later.
-        Bars whose minutes were lost are left out in both cases.
+        Where the feed delivers minutes, only bars with imported ones, and those of which earlier minutes are missing: the
+        last minutes of a live bar may be covered later. Bars whose minutes were lost are left out in both cases.
         """
         minutes = Series(series.instrument)
         gaps = self._store.gaps(minutes, Span(start, end))
@@ -128,7 +128,12 @@ class Sourcing:
         covered = _covered(gaps, start, end)
         cut = [bar for bar in cut_bars(series.instrument, series.timeframe, covered) if bar[1] <= end]
         if reach is not None:
-            cut = [bar for bar in cut if self._has_imports(minutes, Span(*bar))]
+            begun = [at for at, _ in covered]
+            cut = [
+                bar
+                for bar in cut
+                if any(bar[0] < at < bar[1] for at in begun) or self._has_imports(minutes, Span(*bar))
+            ]
         return sorted({*cut, *self._lost_bars(series, start, end)})
 
     def _lost_bars(self, series: Series, start: int, end: int) -> list[tuple[int, int]]:

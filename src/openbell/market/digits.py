@@ -20,6 +20,8 @@ SUM_ERROR = 4e-14
 """The largest relative error of a sum of the volumes of a day's minutes."""
 
 _PLACE = Decimal(1).scaleb(-PLACES)
+_SMALL = -4
+"""Below 0.0001, ten decimal places would leave too few digits of a price."""
 _EXACT = Context(prec=80, rounding=ROUND_HALF_EVEN)
 
 
@@ -47,5 +49,6 @@ def difference(price: float, other: float) -> float:
 
 
 def average(value: Decimal) -> Decimal:
-    """Returns an average of decimals, or another quotient, as it leaves."""
-    return value.quantize(_PLACE, context=_EXACT) if value.as_tuple().exponent < -PLACES else value  # type: ignore[operator]
+    """Returns an average of decimals, or another quotient, as it leaves: a small one with 10 significant digits instead."""
+    place = _PLACE if value.adjusted() >= _SMALL or not value else Decimal(1).scaleb(value.adjusted() - SIGNIFICANT + 1)
+    return value.quantize(place, context=_EXACT) if value.as_tuple().exponent < place.adjusted() else value  # type: ignore[operator]

@@ -13,6 +13,9 @@ from openbell.market.previous_close import TradingDay
 from openbell.market.sessions import eastern
 from openbell.market.trading_days import date_of
 
+PERIODS = ("1w", "1m", "3m", "6m", "ytd", "1y")
+_EVENING = 17
+"""The hour in New York at which a currency's day begins."""
 _LONGEST_BREAK = timedelta(10)
 """A close that is older than this before the date that was asked for is not the close of that date."""
 
@@ -69,9 +72,9 @@ def year_range(days: Bars, today: date, newest: DayFigures, newest_date: date) -
     if newest.high is not None and newest.low is not None:
         highs.append((newest.high, newest_date))
         lows.append((newest.low, newest_date))
-    # The earliest of equal extremes.
-    high, high_date = max(highs, key=lambda each: each[0])
-    low, low_date = min(lows, key=lambda each: each[0])
+    # The newest of equal extremes.
+    high, high_date = max(reversed(highs), key=lambda each: each[0])
+    low, low_date = min(reversed(lows), key=lambda each: each[0])
     return YearRange(high, high_date, low, low_date, dates[kept[0]])
 
 
@@ -109,10 +112,12 @@ def percent_change(before: float, now: float) -> float | None:
 
 
 def market_date(instrument: Instrument, moment: float) -> date:
-    """Returns the date at a moment: in New York, or in UTC for crypto."""
+    """Returns the date at a moment: in New York, in UTC for crypto; a currency's day of a date begins at 17:00 before it."""
     if instrument.asset_class is AssetClass.CRYPTO:
         return datetime.fromtimestamp(moment, UTC).date()
-    return eastern(moment).date()
+    here = eastern(moment)
+    evening = instrument.asset_class is AssetClass.FOREX and here.hour >= _EVENING
+    return here.date() + timedelta(1) if evening else here.date()
 
 
 def dates_of(days: Bars) -> list[date]:

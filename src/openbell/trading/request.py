@@ -18,6 +18,8 @@ from openbell.trading.orders import Force, Kind, Side
 LONGEST_KEY = 128
 _KEY = re.compile(r"[!-~]{1,128}")
 CURRENCY = "USD"
+_LEAST_PRICE = Decimal("1e-8")
+"""Prices of fills have 12 decimals: below this one, too few digits would be left of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +148,11 @@ def _check_bracket(asked: Request) -> None:
         for (low_name, low), (high_name, high) in pairwise(known if asked.side is Side.BUY else known[::-1]):
             if low >= high:
                 raise InvalidParameter(f"for a {asked.side} order {low_name} must be below {high_name}")
+
+
+def too_small(instrument: Instrument, price: Decimal) -> str | None:
+    """Returns why nothing of an instrument can be traded at a price: fills would round it; None if it can."""
+    if price >= _LEAST_PRICE:
+        return None
+    least = amounts.text(_LEAST_PRICE)
+    return f"the price of {instrument} is {amounts.text(price)}: nothing below {least} can be traded here"

@@ -12,7 +12,6 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any, TypeVar
 
 from openbell.desk.trading.accounts import AccountService
@@ -41,7 +40,7 @@ from openbell.trading.brackets import exits_of
 from openbell.trading.broker import BrokerUnavailable, OutcomeUnknown
 from openbell.trading.fill_times import FillTime
 from openbell.trading.orders import FINAL, Force, Kind, Order, Role, State
-from openbell.trading.request import Request
+from openbell.trading.request import Request, too_small
 from openbell.trading.risk import Proposal, Verdict
 from openbell.trading.time_in_force import day_end
 
@@ -50,8 +49,6 @@ T = TypeVar("T")
 
 TWIN_SECONDS = 10.0
 MOST_PER_SECOND = 100
-_LEAST_PRICE = Decimal("1e-8")
-"""Fills have twelve decimal places: four digits are left of such a price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,11 +295,8 @@ def proposal_of(asked: Request) -> Proposal:
 
 def _check_against(asked: Request, price: Price | None) -> None:
     """Raise `InvalidParameter` if the price is too small for fills, or a market order's exits are on its wrong side."""
-    if price is not None and price.value < _LEAST_PRICE:
-        raise InvalidParameter(
-            f"the price of {asked.instrument} is {amounts.text(price.value)}: nothing below "
-            f"{amounts.text(_LEAST_PRICE)} can be traded here"
-        )
+    if price is not None and (objection := too_small(asked.instrument, price.value)):
+        raise InvalidParameter(objection)
     if asked.kind is not Kind.MARKET or price is None:
         return
     sign = asked.side.sign

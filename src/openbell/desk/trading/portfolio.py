@@ -24,7 +24,7 @@ from openbell.trading.amounts import ONE, ZERO
 from openbell.trading.book import Position, margin
 from openbell.trading.fill_times import FillTime
 from openbell.trading.orders import EXPOSED, Order, Side
-from openbell.trading.request import refuse_foreign_money
+from openbell.trading.request import refuse_foreign_money, too_small
 from openbell.trading.risk import Proposal, Verdict, lost_too_much, price_of
 
 T = TypeVar("T")
@@ -204,7 +204,9 @@ class PortfolioService:
                 ),
                 ZERO,
             )
-            available = ZERO if valued.doubt else max(ZERO, equity - used - _margin(waiting, leverage))
+            # Fees of working orders are reserved, as the risk gate reserves them.
+            reserved = _margin(waiting * (ONE + self._gate.limits.fee * leverage), leverage)
+            available = ZERO if valued.doubt else max(ZERO, equity - used - reserved)
         ends = [valued.prices[symbol].end for symbol in book.positions if symbol in valued.prices]
         return Balance(
             None if unpriced else equity,
@@ -245,6 +247,8 @@ class PortfolioService:
         def judged(view: View, sheet: PriceSheet) -> TradeCheck:
             opened = self._accounts.open(view, principal)
             verdict = self._gate.judge(view, opened, proposal, sheet)
+            if sheet.proposed and (objection := too_small(instrument, sheet.proposed.value)):
+                verdict = Verdict(False, "least_price", objection, ZERO, ONE, size)
             valued = self._gate.value(view, opened, sheet)
             equity = None if valued.doubt else valued.book.equity(valued.values)
             held = valued.book.quantity(proposal.symbol)

@@ -36,7 +36,10 @@ class Outcome(TypedDict):
     ]
     beats_buy_and_hold: Annotated[bool, Field(description="total_return is above buy_and_hold_return")]
     cagr: NotRequired[
-        Annotated[Computed, Field(description="yearly return that compounds to total_return; share, 0.05 is 5 %")]
+        Annotated[
+            Computed,
+            Field(description="yearly return that compounds to total_return, missing bars not counted; 0.05 is 5 %"),
+        ]
     ]
     exposure: NotRequired[Annotated[Computed, Field(description="share of bars with a position: 0.5 is half of them")]]
     profit_factor: NotRequired[

@@ -54,8 +54,12 @@ async def check_market_status(call: Call, _given: NoArguments) -> Result[shapes.
 def _changes_in(now: float, upcoming: Session | None, closing: int | None, *, is_open: bool) -> str:
     """Returns `opens in 4 hours and 26 minutes`, or when regular hours close."""
     if is_open and closing is not None:
-        return f"closes in {in_words(closing - now)}"
-    return f"opens in {in_words(upcoming.open - now)}" if upcoming else "unknown"
+        return f"closes in {_left(closing - now)}"
+    return f"opens in {_left(upcoming.open - now)}" if upcoming else "unknown"
+
+
+def _left(seconds: float) -> str:
+    return in_words(seconds) if seconds >= 60 else "less than a minute"
 
 
 def _clock(moment: datetime) -> str:

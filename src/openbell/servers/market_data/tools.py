@@ -25,7 +25,7 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.market.instruments import parse
-from openbell.market.price_history import percent_change
+from openbell.market.price_history import PERIODS, percent_change
 from openbell.market.provenance import BarFacts
 from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars
@@ -134,7 +134,7 @@ def _year(quote: Quote) -> shapes.YearRangeShape | None:
 
 
 def _changes(quote: Quote) -> dict[str, shapes.PeriodChangeShape | None]:
-    found = quote.past.changes if quote.past else {}
+    found = quote.past.changes if quote.past else dict.fromkeys(PERIODS)
     return {
         name: {"pct": change.pct, "close": change.close, "date": f"{change.date}"} if change else None
         for name, change in found.items()
@@ -148,7 +148,8 @@ async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.Vo
     found = await call.desk.quotes.volatility(instrument, timeframe)
     bars = found.bars
     last, last_close = int(bars.time[-1]), float(bars.close[-1])
-    highest, lowest = int(bars.high.argmax()), int(bars.low.argmin())
+    # The newest of equal extremes, as in other results.
+    highest, lowest = (len(bars) - 1 - int(each[::-1].argmax()) for each in (bars.high, -bars.low))
     facts = await call.desk.facts(bars)
     answer: shapes.VolatilityAnswer = {
         "volatility": found.deviation,
