@@ -29,6 +29,11 @@ NEW = run(AAPL, SEPTEMBER + 1995 * MINUTE, 10, 3)
 LARGE = merge(run(AAPL, SEPTEMBER + 1950 * MINUTE, BULK, 3), run(AAPL, OCTOBER - 9 * MINUTE, 2000, 3))
 OTHER_SOURCE = run(AAPL, SEPTEMBER + DAY, 300, 4)
 DAYS = whole("AAPL", Timeframe.D1)
+QUARTERS, FIRST_QUARTERS = whole("AAPL", Timeframe.M15, 3), whole("MSFT", Timeframe.M15, 3)
+"""Bars of three periods, each of which has a file."""
+IN_JANUARY = bars(QUARTERS.series, QUARTERS.time[2000:2100])
+NATIVE = {DAYS.series: DAYS, QUARTERS.series: IN_JANUARY, FIRST_QUARTERS.series: empty_of(FIRST_QUARTERS.series)}
+"""The native series of scenarios and what is stored of them before."""
 PAST, COVERED = Span(SEPTEMBER - DAY, SEPTEMBER), Span(SEPTEMBER, NOVEMBER)
 
 
@@ -52,7 +57,7 @@ class Scenario:
     def before(self) -> dict[Series, Bars]:
         """The stored bars until then."""
         minutes = {AAPL: BEFORE if self.lost is None else _without(self.lost, BEFORE), MSFT: OTHERS}
-        return {**minutes, DAYS.series: DAYS} if DAYS.series in self.after else minutes
+        return {**minutes, **{series: some for series, some in NATIVE.items() if series in self.after}}
 
 
 def prepare(folder: Path) -> None:
@@ -63,6 +68,7 @@ def prepare(folder: Path) -> None:
     store.write([run(AAPL, OCTOBER, 30, 2)], LIVE)
     store.write([BESIDE], FILE)
     store.write([DAYS], LIVE, covers=Span(START, END))
+    store.write([IN_JANUARY], LIVE)
     store.close()
 
 
@@ -138,6 +144,8 @@ SCENARIOS: dict[str, Scenario] = {
         lambda store: store.write([bars(DAYS.series, DAYS.time[5:], 7)], LIVE, covers=Span(START, END)),
         {DAYS.series: merge(DAYS, bars(DAYS.series, DAYS.time[5:], 7))},
     ),
+    "new periods": Scenario(_write(QUARTERS), {QUARTERS.series: QUARTERS}, whole=False),
+    "first periods": Scenario(_write(FIRST_QUARTERS), {FIRST_QUARTERS.series: FIRST_QUARTERS}, whole=False),
     "import some days": _import_days(bars(DAYS.series, DAYS.time[-9:-3], 7)),
     "import all days": _import_days(bars(DAYS.series, DAYS.time, 7)),
     "import adjusted days": _import_days(bars(DAYS.series, DAYS.time[-9:-3], 7), replace(FILE, adjustment="adjusted")),

@@ -20,13 +20,15 @@ import pytest
 from openbell.market.bars import Bars, empty_of, merge
 from openbell.market.errors import LeaseLost, SourceConflict, StoreError
 from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import Timeframe
 from openbell.stores import bar_files
 from openbell.stores.buffered import BULK
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.stores.contract import spoilt
 from tests.stores.model import Reader, assert_same
-from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, minutes_of, run
+from tests.stores.native_samples import whole
+from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, bars, minutes_of, run
 
 AAPL, MSFT = minutes_of("AAPL"), minutes_of("MSFT")
 WHOLE = Span(SEPTEMBER, NOVEMBER)
@@ -396,6 +398,22 @@ def test_an_empty_or_missing_buffer_is_created_again(store: ParquetStore, folder
         assert store.gaps(AAPL, WHOLE) == [WHOLE]
         store.write([run("AAPL", OCTOBER, 3, 2)], LIVE)
     store.close()
+
+
+def test_native_bars_stay_after_the_first_write_to_a_new_buffer(store: ParquetStore, folder: Path) -> None:
+    quarters = whole("AAPL", Timeframe.M15)
+    late = bars(quarters.series, quarters.time[-5:], 2)
+    store.write([quarters], FILE)
+    store.close()
+    (folder / "buffer.sqlite").unlink()
+    again = ParquetStore(folder)
+    assert_same(again.read(quarters.series, 0, EVER), quarters)
+    with pytest.raises(SourceConflict):
+        again.write([late], LIVE)
+    again.write([late], FILE)
+    assert_same(again.read(quarters.series, 0, EVER), merge(quarters, late))
+    assert again.sources(quarters.series, Span(0, EVER)) == {FILE}
+    again.close()
 
 
 def test_a_folder_that_is_removed_while_a_store_is_open_is_created_again(store: ParquetStore, folder: Path) -> None:

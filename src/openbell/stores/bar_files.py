@@ -81,6 +81,18 @@ def existing(root: Path, series: Series) -> tuple[str, ...]:
     return _listing(_folder(root, series)).get(series.instrument.file_name, ())
 
 
+def existing_of_each(root: Path, every: Iterable[Series]) -> dict[Series, tuple[str, ...]]:
+    """The same for many series; each folder is listed once."""
+    listings: dict[Path, dict[str, tuple[str, ...]]] = {}
+    found = {}
+    for series in every:
+        place = _folder(root, series)
+        if place not in listings:
+            listings[place] = _listing(place)
+        found[series] = listings[place].get(series.instrument.file_name, ())
+    return found
+
+
 def on_disk(root: Path) -> set[Series]:
     """Every series that has a file."""
     found = set()

@@ -107,15 +107,25 @@ class Buffer(SqliteFile):
         state = self.state(series)
         return Version(state.epoch, state.version)
 
-    def begin_change(self, db: sqlite3.Connection, number: int) -> None:
-        """Make readers read everything again until `end_change`, even if this process is killed before."""
-        db.execute("UPDATE series SET epoch = epoch + 1 WHERE id = ? AND epoch % 2 = 0", (number,))
+    @staticmethod
+    def begin_change(db: sqlite3.Connection, number: int) -> int:
+        """Make readers read everything again until `end_change`, even if this process is killed before.
+
+        Returns the new epoch. It is another one if an earlier change was announced and not ended: bars that this process
+        does not know may have been stored.
+        """
+        query = "UPDATE series SET epoch = epoch + 1 + epoch % 2 WHERE id = ? RETURNING epoch"
+        return int(db.execute(query, (number,)).fetchall()[0][0])
 
     def end_change(self, db: sqlite3.Connection, number: int) -> None:
         """Make readers read everything again once: more than the buffer's new bars has changed."""
         db.execute(
             "UPDATE series SET epoch = epoch + 2 - epoch % 2, version = ? WHERE id = ?", (self.next_seq(db), number)
         )
+
+    def reread(self, db: sqlite3.Connection, number: int) -> None:
+        """Make readers read everything again once. A change that another process has announced is not ended."""
+        db.execute("UPDATE series SET epoch = epoch + 2, version = ? WHERE id = ?", (self.next_seq(db), number))
 
     def touch(self, db: sqlite3.Connection, number: int) -> None:
         """Make the version of a series another one although no bar has changed."""

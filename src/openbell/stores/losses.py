@@ -175,7 +175,7 @@ class LossChecks(PeriodSources):
         if not loss.found and not self._only_buffered(series, period):
             self._buffer.clear_period_source(db, number, period)
         newest_bars.forget(db, number)
-        self._buffer.end_change(db, number)
+        self._buffer.reread(db, number)
 
     def _parts_of_others(self, series: Series, spans: Iterable[Span], period: str) -> list[Span]:
         """The parts of lost spans in which no other source has bars."""

@@ -104,10 +104,18 @@ class ParquetStore(FileStore):
         while pieces:
             with self._buffer.transaction() as db:
                 self._check_lease(lease)
-                files = [self._announce(db, period, bars, source) for period, bars in pieces]
+                every = {bars.series for _, bars in pieces}
+                self._record_files(db, every)
+                files = [self._place(db, period, bars, source) for period, bars in pieces]
+                epochs = {
+                    each: self._buffer.begin_change(db, self._buffer.ensure_series(db, each.name)) for each in every
+                }
             with self._buffer.transaction() as db:
                 self._check_lease(lease)
-                announced = {file.series for file in files if self._buffer.state(file.series).is_changing}
+                states = {each: self._buffer.state(each) for each in epochs}
+                announced = {each for each, state in states.items() if state.is_changing}
+                # Another process may have announced a change since and been killed after it replaced files.
+                self._record_files(db, (each for each in announced if states[each].epoch != epochs[each]))
                 merged = [
                     file.series in announced and self._merge_period(db, file, bars, source)
                     for file, (_, bars) in zip(files, pieces, strict=True)
@@ -130,12 +138,11 @@ class ParquetStore(FileStore):
             latest = barlib.merge(*self._read_stored(series, FIRST, LAST, 1)) if self._periods(series) else last
             newest_bars.set_latest(db, number, latest if len(latest) else last)
 
-    def _announce(self, db: sqlite3.Connection, period: str, bars: Bars, source: Source) -> BarFile:
-        """Make readers read again until the change is done. Returns the file to which the bars go."""
+    def _place(self, db: sqlite3.Connection, period: str, bars: Bars, source: Source) -> BarFile:
+        """The file to which bars go. Raises `SourceConflict`."""
         number = self._buffer.ensure_series(db, bars.series.name)
         period = self._period_for(number, period, bars, source)
         self._refuse_conflicts(number, period, bars, source)
-        self._buffer.begin_change(db, number)
         return self._file(bars.series, period)
 
     def _merge_period(self, db: sqlite3.Connection, file: BarFile, bars: Bars, source: Source) -> bool:
@@ -161,6 +168,7 @@ class ParquetStore(FileStore):
         series = bars.series
         with self._buffer.transaction() as db:
             self._check_lease(lease)
+            self._record_files(db, [series])
             number = self._buffer.ensure_series(db, series.name)
             period = self._period_for(number, period, bars, source, replace=True)
             replaced = self._to_replace(number, period, bars, source)
@@ -210,6 +218,7 @@ class ParquetStore(FileStore):
         return len(waiting)
 
     def _mend(self, found: Premature) -> None:
+        self._record_files_of(found.series)
         self._retry_without_damage(super()._mend, found)
 
     def _drop(self, db: sqlite3.Connection, number: int, series: Series, span: Span) -> None:

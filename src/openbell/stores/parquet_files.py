@@ -6,7 +6,7 @@ import logging
 import sqlite3
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -61,8 +61,40 @@ class FileStore(BufferedStore):
         return found
 
     def _periods(self, series: Series) -> Iterable[str]:
-        """The periods of a native series. If none is recorded, the buffer may be new: the files count then."""
-        return self._buffer.periods(series) or bar_files.existing(self.root, series)
+        """The periods of a native series, also those of files that are not recorded yet."""
+        recorded = self._buffer.periods(series)
+        return recorded.union(bar_files.existing(self.root, series)) if self._may_lack(series, recorded) else recorded
+
+    def _may_lack(self, series: Series, recorded: Collection[str]) -> bool:
+        """Returns True if a native series may have files that are not recorded.
+
+        If no period is recorded, the buffer may be new; if a change is not ended, a process may have been killed after it
+        replaced files and before it recorded them. Otherwise the folder need not be listed.
+        """
+        return not recorded or self._buffer.state(series).is_changing
+
+    def _record_files(self, db: sqlite3.Connection, every: Iterable[Series]) -> None:
+        """Record the files of native series that are not recorded. Raises `CorruptFile`.
+
+        To be called before a change is ended: from then on readers use only recorded files, so bars that they have read
+        would be missing until a later write to the same period.
+        """
+        natives = {each: self._buffer.periods(each) for each in every if each.timeframe is not Timeframe.M1}
+        lacking = [each for each, recorded in natives.items() if self._may_lack(each, recorded)]
+        for series, periods in bar_files.existing_of_each(self.root, lacking).items():
+            for period in set(periods) - natives[series] - set(self._removed(series)):
+                if source := bar_files.source_of(self._file(series, period)):
+                    number = self._buffer.ensure_series(db, series.name)
+                    self._buffer.set_period_source(db, number, period, source)
+
+    def _record_files_of(self, series: Series) -> None:
+        """The same for one series, in a transaction of its own. A damaged file is set aside."""
+
+        def record() -> None:
+            with self._buffer.transaction() as db:
+                self._record_files(db, [series])
+
+        self._retry_without_damage(record)
 
     def _all_sources(self, series: Series, span: Span) -> dict[str, Source]:
         return {**self._sources_of_files(series, span), **self._sources_by_period(series, span)}
@@ -170,7 +202,7 @@ class FileStore(BufferedStore):
             stored_counts.forget(db, number, file.period)
             if not self._buffer.holds(file.series, start, end, slug_of(file.period)):
                 self._buffer.clear_period_source(db, number, file.period)
-            self._buffer.end_change(db, number)
+            self._buffer.reread(db, number)
         log.error("set aside %s: %s", aside, reason)
         with self._buffer.transaction():
             if bar_files.damage(file):
@@ -183,6 +215,7 @@ class FileStore(BufferedStore):
     def set_aside(self, instrument: Instrument, source: Source, reason: str) -> bool:
         """See the port. Minutes in the buffer are moved to their files first."""
         for series in (Series(instrument), *(Series(instrument, each) for each in self.timeframes(instrument))):
+            self._record_files_of(series)
             ever = Span(FIRST, LAST)
             found = self._sources_by_period(series, ever) or self._sources_of_files(series, ever)
             for period in [each for each, owner in found.items() if owner == source]:
@@ -214,7 +247,7 @@ class FileStore(BufferedStore):
             stored_counts.forget(db, number, file.period)
             self._buffer.clear_period_source(db, number, file.period)
             newest_bars.forget(db, number)
-            self._buffer.end_change(db, number)
+            self._buffer.reread(db, number)
         log.warning("set aside %s: %s", aside, reason)
 
     def _remove_replaced(self) -> None:

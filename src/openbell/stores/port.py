@@ -121,6 +121,9 @@ class BarStore(Protocol):
         Raises `LeaseLost` if a lease is given and no longer current, `SourceConflict` if bars of another source stand in the
         way (the same bar, or prices of the same period that are adjusted otherwise), `BadBars` if any part is out of order
         or holds an impossible bar; then no part is written.
+
+        A write that is cut off may have stored some of its bars; in files, those of whole periods. Readers get them from
+        then on: a later write of other bars neither removes them nor adds more of them.
         """
 
     def conflicts(self, bars: Bars, source: Source) -> list[str]:
