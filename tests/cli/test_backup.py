@@ -414,3 +414,31 @@ def test_two_restores_in_one_second_keep_both_old_homes(tmp_path: Path, copied: 
     for _ in range(4):
         restoring.restore(settings, copied / "copy", replaces=True)
     assert len(list(tmp_path.glob("home.before-restore-*"))) == 3
+
+
+def test_of_restores_at_the_same_time_one_works_and_the_others_change_nothing(tmp_path: Path, copied: Path) -> None:
+    for round_ in range(3):
+        home = tmp_path / f"{round_}" / "home"
+        words = [*OPENBELL, "restore", str(copied / "copy")]
+        pipe = subprocess.PIPE
+        started = [Process(words, env=environment(home), text=True, stdout=pipe, stderr=pipe) for _ in range(3)]
+        ended = [(*process.communicate(timeout=PATIENCE), process.wait()) for process in started]
+        assert [code for *_, code in ended].count(0) == 1, ended
+        refusals = [errors for _, errors, code in ended if code]
+        assert all("another restore is under way" in each or "is not empty" in each for each in refusals), refusals
+        assert [path.name for path in home.parent.iterdir()] == ["home"]
+        assert run(home, "verify").returncode == 0
+        assert orders_in(home) == orders_in(copied / "home")
+
+
+def test_records_that_are_gone_are_neither_copied_nor_called_new(tmp_path: Path, copied: Path) -> None:
+    home = tmp_path / "home"
+    assert run(home, "restore", str(copied / "copy")).returncode == 0
+    (records,) = home.rglob("records.sqlite")
+    for file in records.parent.glob("records.sqlite*"):
+        file.unlink()
+    done = run(home, "backup", str(tmp_path / "empty"))
+    assert (done.returncode, "is missing, and its ledger had" in done.stderr) == (1, True), done.stderr
+    assert not (tmp_path / "empty").exists()
+    checked = run(home, "doctor")
+    assert (checked.returncode, "is missing, and its ledger had" in checked.stdout) == (1, True), checked.stdout

@@ -144,6 +144,12 @@ def test_an_outage_of_three_minutes_is_a_handful_of_lines_and_every_event_is_cou
     assert len(counts) == len(log.lines) - 1 <= 4
 
 
+def test_the_time_since_which_something_fails_makes_no_new_event(log: Log) -> None:
+    for second in range(5):
+        log.logger.warning(f"the disk is full (since 11:38:{second:02})")
+    assert len(log.lines) == 1
+
+
 def test_what_comes_again_after_a_long_time_is_written_at_once(log: Log) -> None:
     log.logger.warning("down")
     log.pass_time(11)

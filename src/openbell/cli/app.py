@@ -134,7 +134,7 @@ def service_settings(*given: Any, **others: Any) -> Settings:
     If its log is JSON, everything that it prints on standard error is.
     """
     settings = settings_for(*given, **others)
-    if settings.log_format == "json":
+    if settings.log_format.lower() == "json":
         only_json_lines()
     return settings
 

@@ -189,6 +189,13 @@ def _records(desk: Desk) -> Iterator[Finding]:
     """Check that the records can be read, that the ledger is intact, and that an engine runs."""
     settings = desk.settings
     if not settings.database_url and not (settings.market_folder / "records.sqlite").exists():
+        from openbell.stores.records.head import HeadFile
+
+        noted = HeadFile(settings.market_folder / "ledger.head").read()
+        if noted is not None and noted.seq:
+            lost = f"{settings.market_folder / 'records.sqlite'} is missing, and its ledger had {noted.seq} entries"
+            yield Finding("bad", lost, "openbell restore DIR, or accept the empty ledger: openbell verify --adopt")
+            return
         yield Finding("note", "no orders, alerts or decisions yet")
         return
     import asyncio

@@ -35,7 +35,11 @@ def main() -> None:
     """Run the command line. Output that cannot be written is reported in one line, and by the exit code."""
     _open_standard_streams()
     private_files.begin()
-    if sys.argv[1:2] and sys.argv[1] in _SERVICES and os.environ.get("OPENBELL_LOG_FORMAT", "").strip() == "json":
+    if (
+        sys.argv[1:2]
+        and sys.argv[1] in _SERVICES
+        and os.environ.get("OPENBELL_LOG_FORMAT", "").strip().lower() == "json"
+    ):
         from openbell.desk.logs.json_stream import only_json_lines
 
         only_json_lines()

@@ -104,9 +104,14 @@ class _Making:
         """Copy the records, and write a head file that fits them: the running one may be ahead of the copy."""
         for other in market.folder.glob("ledger-*.head"):  # of ledgers in PostgreSQL
             self._copy_file(other)
-        if not market.records.exists():
-            return
         head = HeadFile(market.folder / "ledger.head")
+        if not market.records.exists():
+            if (noted := head.read()) is not None and noted.seq:
+                raise Refused(
+                    f"{market.records} is missing, and its ledger had {noted.seq} entries: nothing was copied. Restore an "
+                    "earlier backup, or accept the empty ledger with openbell verify --adopt"
+                )
+            return
         before = head.ends() or _first_head(market.records)
         self._copy_database(market.records, without=contents.WEBHOOKS)
         newest = _check_head(self._target(market.records), before, head.ends, market)

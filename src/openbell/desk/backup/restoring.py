@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import shutil
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -56,14 +57,13 @@ def restore(
     keep_tokens: bool = False,
     advance: Advance = lambda _bytes: None,
 ) -> Restored:
-    """Put the home of a backup in place. Raises `Refused` or `StoreError`; the home is unchanged then."""
+    """Put the home of a backup in place, `alone`. Raises `Refused` or `StoreError`; the home is unchanged then."""
     home = settings.home
     found = manifest.read(folder)
     _refuse(home, folder, replaces=replaces)
     building = _building(home)
     done = Restored(found)
     try:
-        home.parent.mkdir(parents=True, exist_ok=True)
         for left in (*home.parent.glob(f"{home.name}.restoring-*"), *home.glob(mounted.BUILDING)):
             shutil.rmtree(left)
         building.mkdir(mode=0o700)
@@ -81,6 +81,28 @@ def restore(
     finally:
         shutil.rmtree(building, ignore_errors=True)
     return done
+
+
+@contextmanager
+def alone(home: Path) -> Iterator[None]:
+    """Hold the lock of restores, which ends with this process. Raises `Refused` if another process has it.
+
+    It is on the folder above the home, because the home itself is replaced.
+    """
+    above = home.absolute().parent
+    try:
+        above.mkdir(parents=True, exist_ok=True)
+        number = os.open(above, os.O_RDONLY)
+    except OSError as error:
+        raise StoreError(f"cannot open {above}: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused(f"another restore is under way in {above}: nothing was changed") from None
+        yield
+    finally:
+        os.close(number)
 
 
 def _refuse(home: Path, folder: Path, *, replaces: bool) -> None:

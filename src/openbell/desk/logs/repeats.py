@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -13,6 +14,7 @@ from openbell.market.counting import counted
 
 _INTERVALS = (10.0, 60.0, 600.0, 3600.0)
 """Seconds between two reports of the same event; the last one repeats."""
+_SINCE = re.compile(r" \(since [^)]*\)")
 _MOST = 256
 """Different events that are counted at once."""
 
@@ -34,7 +36,10 @@ class _Repeats:
 
 
 class CountingHandler(logging.StreamHandler[TextIO]):
-    """Writes events to a stream. Two events are equal if logger, level, text and traceback are."""
+    """Writes events to a stream. Two events are equal if logger, level, text and traceback are.
+
+    The time since which something fails does not count.
+    """
 
     def __init__(self, stream: TextIO | None = None) -> None:
         super().__init__(stream)
@@ -97,7 +102,8 @@ class CountingHandler(logging.StreamHandler[TextIO]):
 
     def _key(self, record: logging.LogRecord) -> tuple[Any, ...]:
         trace = str(record.exc_info[1]) if record.exc_info else ""
-        return record.name, record.levelno, record.getMessage(), trace
+        # The beginning of an outage may be told differently by each process that meets it.
+        return record.name, record.levelno, _SINCE.sub("", record.getMessage()), trace
 
     def _locked(self) -> Any:
         assert self.lock is not None

@@ -34,7 +34,7 @@ def start_log(settings: Settings) -> None:
     """Write the log of this process to standard error. Does nothing if it has a log already, as in tests."""
     if logging.root.handlers:
         return
-    _start(settings.log_format, settings.log_level, settings.log_levels, secrets_of(settings, os.environ))
+    _start(settings.log_format.lower(), settings.log_level, settings.log_levels, secrets_of(settings, os.environ))
     # For processes that this one starts.
     for name in ("log_format", "log_level", "log_levels"):
         os.environ[f"OPENBELL_{name.upper()}"] = getattr(settings, name)
