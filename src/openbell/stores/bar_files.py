@@ -12,33 +12,28 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
-from openbell.market.errors import CorruptFile, InvalidSymbol, StoreError
-from openbell.market.instruments import AssetClass, parse
+from openbell.market.errors import CorruptFile, StoreError
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.session_table import Times
-from openbell.market.timeframes import ALL_NAMES, Timeframe, name_of
 from openbell.stores.arrow import pa, pq
 from openbell.stores.bar_table import FIELDS, NAMES, days_of, prices_of, table_of, times_of
 from openbell.stores.buffer_schema import OLD_DAYS
+from openbell.stores.file_listing import folder_of, folders
 from openbell.stores.folders import sync_folder
 from openbell.stores.periods import period_span
 
-_MINUTES = re.compile(r"(?P<symbol>.+)_(?P<period>\d{4}-(?:0[1-9]|1[0-2])(?:\.[a-z0-9-]+)?)\.parquet")
-_OTHERS = re.compile(r"(?P<symbol>.+)_(?P<period>(?:\d{4}(?:-\d\d)?|all)\.[a-z0-9-]+)\.parquet")
 _ROWS_PER_GROUP = 5000
 _KEY = b"openbell."
 _CHECKSUM = _KEY + b"crc32"
@@ -56,78 +51,10 @@ class BarFile:
     """The origins whose bars it may hold; None for any."""
 
 
-@lru_cache(maxsize=256)
-def folder(root: Path, asset_class: AssetClass, timeframe: Timeframe) -> Path:
-    """The folder of the bars of one asset class at one timeframe."""
-    return root / asset_class.value / ("1min" if timeframe is Timeframe.M1 else name_of(timeframe, ALL_NAMES))
-
-
-def _folder(root: Path, series: Series) -> Path:
-    return folder(root, series.instrument.asset_class, series.timeframe)
-
-
-def _folders(root: Path) -> Iterator[tuple[AssetClass, Timeframe, Path]]:
-    return ((kind, each, folder(root, kind, each)) for kind in AssetClass for each in Timeframe)
-
-
 def bar_file(root: Path, series: Series, period: str, origins: frozenset[Origin] | None = None) -> BarFile:
     """The file of one period."""
-    path = _folder(root, series) / f"{series.instrument.file_name}_{period}.parquet"
+    path = folder_of(root, series) / f"{series.instrument.file_name}_{period}.parquet"
     return BarFile(period, path, series, origins)
-
-
-def existing(root: Path, series: Series) -> tuple[str, ...]:
-    """The periods of a series that have a file, oldest first."""
-    return _listing(_folder(root, series)).get(series.instrument.file_name, ())
-
-
-def existing_of_each(root: Path, every: Iterable[Series]) -> dict[Series, tuple[str, ...]]:
-    """The same for many series; each folder is listed once."""
-    listings: dict[Path, dict[str, tuple[str, ...]]] = {}
-    found = {}
-    for series in every:
-        place = _folder(root, series)
-        if place not in listings:
-            listings[place] = _listing(place)
-        found[series] = listings[place].get(series.instrument.file_name, ())
-    return found
-
-
-def on_disk(root: Path) -> set[Series]:
-    """Every series that has a file."""
-    found = set()
-    for asset_class, timeframe, place in _folders(root):
-        for name in _listing(place):
-            try:
-                instrument = parse(name)
-            except InvalidSymbol:
-                continue
-            if instrument.asset_class is asset_class and instrument.file_name == name:
-                found.add(Series(instrument, timeframe))
-    return found
-
-
-_listings: dict[Path, tuple[int, dict[str, tuple[str, ...]]]] = {}
-
-
-def _listing(place: Path) -> dict[str, tuple[str, ...]]:
-    """The periods of every symbol in a folder; cached until the folder changes."""
-    try:
-        changed = place.stat().st_mtime_ns
-        if (known := _listings.get(place)) and known[0] == changed:
-            return known[1]
-        found: dict[str, list[str]] = {}
-        pattern = _MINUTES if place.name == "1min" else _OTHERS
-        for name in os.listdir(place):
-            if match := pattern.fullmatch(name):
-                found.setdefault(match["symbol"], []).append(match["period"])
-    except FileNotFoundError:
-        return {}
-    listing = {symbol: tuple(sorted(periods)) for symbol, periods in found.items()}
-    # Modification times are coarse: a file created a moment later may leave the same time.
-    if time.time_ns() - changed > 100_000_000:
-        _listings[place] = (changed, listing)
-    return listing
 
 
 def write(file: BarFile, bars: Bars, source: Source, *, sync: bool = True) -> None:
@@ -186,7 +113,7 @@ def _checksum(data: bytes | bytearray, at: int) -> bytes:
 
 def remove_unfinished(root: Path) -> None:
     """Remove temporary files of killed writers. Call it under the write lock: running writers have the same names."""
-    for _, _, place in _folders(root):
+    for _, _, place in folders(root):
         for unfinished in place.glob("*.tmp"):
             with suppress(OSError):
                 unfinished.unlink()

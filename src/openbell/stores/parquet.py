@@ -14,7 +14,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
@@ -25,11 +25,11 @@ from openbell.market.series import Series
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
 from openbell.market.trading_days import by_currency_day
-from openbell.stores import bar_files, coverage, newest_bars, removals, resampling
+from openbell.stores import bar_files, coverage, file_listing, newest_bars, removals, resampling
 from openbell.stores.bar_files import BarFile
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffered import Covers
-from openbell.stores.parquet_files import FileStore
+from openbell.stores.parquet_files import FileStore, Month
 from openbell.stores.period_sources import Placed
 from openbell.stores.periods import FIRST, LAST, Piece, batches, period_span, slug_of
 from openbell.stores.port import Lease, Premature, Span
@@ -43,16 +43,6 @@ Removed = Mapping[str, Sequence[Span]]
 """The spans whose bars do not count, by period."""
 _BATCH = 64
 """How many files of native series are written in one transaction, or as many as one series has."""
-
-
-class Month(NamedTuple):
-    """The minutes of one month of a series."""
-
-    name: str
-    files: Sequence[BarFile]
-    """One for each source."""
-    fresh: bool
-    """True if some of its minutes are still in the buffer."""
 
 
 class ParquetStore(FileStore):
@@ -222,7 +212,7 @@ class ParquetStore(FileStore):
         self._retry_without_damage(super()._mend, found)
 
     def _drop(self, db: sqlite3.Connection, number: int, series: Series, span: Span) -> None:
-        for period in {*bar_files.existing(self.root, series), *self._buffer.periods(series)}:
+        for period in {*file_listing.existing(self.root, series), *self._buffer.periods(series)}:
             self._drop_period(db, number, self._file(series, period), span)
 
     def _drop_period(self, db: sqlite3.Connection, number: int, file: BarFile, span: Span) -> None:
@@ -323,7 +313,7 @@ class ParquetStore(FileStore):
 
     def stored(self) -> list[Series]:
         """See the port."""
-        return sorted(bar_files.on_disk(self.root) | set(self._buffer.buffered()))
+        return sorted(file_listing.on_disk(self.root) | set(self._buffer.buffered()))
 
     def timeframes(self, instrument: Instrument) -> list[Timeframe]:
         """See the port. If none is recorded, the buffer may be new: the files count then."""
@@ -334,9 +324,9 @@ class ParquetStore(FileStore):
         except FileNotFoundError:
             return []
         others = (Series(instrument, each) for each in Timeframe if each is not Timeframe.M1)
-        folders = {each: bar_files.folder(self.root, instrument.asset_class, each.timeframe).name for each in others}
+        folders = {each: file_listing.folder(self.root, instrument.asset_class, each.timeframe).name for each in others}
         return [
-            each.timeframe for each, name in folders.items() if name in names and bar_files.existing(self.root, each)
+            each.timeframe for each, name in folders.items() if name in names and file_listing.existing(self.root, each)
         ]
 
     def where(self) -> str:

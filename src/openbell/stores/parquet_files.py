@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
@@ -19,7 +19,7 @@ from openbell.market.provenance import Source
 from openbell.market.series import Series, series_of
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
-from openbell.stores import bar_files, coverage, newest_bars, removals, stored_counts
+from openbell.stores import bar_files, coverage, file_listing, newest_bars, removals, stored_counts
 from openbell.stores.bar_files import BarFile
 from openbell.stores.buffered import BufferedStore
 from openbell.stores.periods import FIRST, LAST, overlap, period_span, slug_of
@@ -33,6 +33,16 @@ T = TypeVar("T")
 
 _MOST_RETRIES = 10
 """How often a read may find damage that `_set_aside` does not find, before the error is raised."""
+
+
+class Month(NamedTuple):
+    """The minutes of one month of a series."""
+
+    name: str
+    files: Sequence[BarFile]
+    """One for each source."""
+    fresh: bool
+    """True if some of its minutes are still in the buffer."""
 
 
 class FileStore(BufferedStore):
@@ -56,14 +66,16 @@ class FileStore(BufferedStore):
     def _months(self, series: Series) -> dict[str, list[BarFile]]:
         """The files of the minutes of an instrument by month, oldest first."""
         found: dict[str, list[BarFile]] = {}
-        for period in bar_files.existing(self.root, series):
+        for period in file_listing.existing(self.root, series):
             found.setdefault(period.partition(".")[0], []).append(self._file(series, period))
         return found
 
     def _periods(self, series: Series) -> Iterable[str]:
         """The periods of a native series, also those of files that are not recorded yet."""
         recorded = self._buffer.periods(series)
-        return recorded.union(bar_files.existing(self.root, series)) if self._may_lack(series, recorded) else recorded
+        return (
+            recorded.union(file_listing.existing(self.root, series)) if self._may_lack(series, recorded) else recorded
+        )
 
     def _may_lack(self, series: Series, recorded: Collection[str]) -> bool:
         """Returns True if a native series may have files that are not recorded.
@@ -81,7 +93,7 @@ class FileStore(BufferedStore):
         """
         natives = {each: self._buffer.periods(each) for each in every if each.timeframe is not Timeframe.M1}
         lacking = [each for each, recorded in natives.items() if self._may_lack(each, recorded)]
-        for series, periods in bar_files.existing_of_each(self.root, lacking).items():
+        for series, periods in file_listing.existing_of_each(self.root, lacking).items():
             for period in set(periods) - natives[series] - set(self._removed(series)):
                 if source := bar_files.source_of(self._file(series, period)):
                     number = self._buffer.ensure_series(db, series.name)
@@ -106,7 +118,7 @@ class FileStore(BufferedStore):
     def _sources_of_files(self, series: Series, span: Span) -> dict[str, Source]:
         """The sources that files name. Lists a folder, which takes long while many files are written to it."""
         removed = self._removed(series)
-        files = bar_files.existing(self.root, series)
+        files = file_listing.existing(self.root, series)
         periods = [each for each in files if overlap(each, span) and each not in removed]
         named = {period: self._held(None, series, period) for period in periods}
         return {period: source for period, source in named.items() if source}
@@ -289,14 +301,14 @@ class FileStore(BufferedStore):
     def _is_missing_files(self, series: Series) -> bool:
         recorded = self._buffer.periods(series)
         if series.timeframe is Timeframe.M1:
-            missing = recorded - set(bar_files.existing(self.root, series))
+            missing = recorded - set(file_listing.existing(self.root, series))
         else:
             missing = {period for period in recorded if not self._file(series, period).path.exists()}
         return any(not self._only_buffered(series, period) for period in missing)
 
     def _periods_to_check(self, series: Series) -> set[str]:
         # Bars that do not count are removed from their files first; the files are counted then.
-        found = super()._periods_to_check(series) | set(bar_files.existing(self.root, series))
+        found = super()._periods_to_check(series) | set(file_listing.existing(self.root, series))
         return found - set(self._removed(series))
 
     def _tallies(self, series: Series, recorded: Mapping[str, Counted | None]) -> dict[str, Counted]:

@@ -16,7 +16,7 @@ from openbell.market.errors import CorruptFile
 from openbell.market.provenance import Origin
 from openbell.market.series import Series, series_of
 from openbell.market.session_table import Times
-from openbell.stores import bar_files, coverage
+from openbell.stores import bar_files, coverage, file_listing
 from openbell.stores.bar_files import BarFile
 from openbell.stores.buffer_view import BufferView
 from openbell.stores.influx import TABLES, InfluxStore
@@ -82,7 +82,7 @@ class ParquetView(LossesOfViews, ParquetStore):
 
     def gaps(self, series: Series, span: Span) -> list[Span]:
         """See the port. A period whose file is damaged or was removed is a gap, and so are bars that a file has lost."""
-        on_disk = set(bar_files.existing(self.root, series))
+        on_disk = set(file_listing.existing(self.root, series))
         damaged = {file.period for file in list(self._damaged) if file.series == series and self._is_damaged(file)}
         lost = [
             (period, Span(max(start, span.start), min(end, span.end)))
