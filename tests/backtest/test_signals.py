@@ -128,6 +128,8 @@ def test_months_add_up_to_the_period() -> None:
     bars = walk(12, 4000)
     start = int(bars.time[1500])
     found = period_of(spec, {}, bars, Setup(), start)
+    before = [close for time, close in zip(bars.time.tolist(), bars.close.tolist(), strict=True) if time < start][-1]
+    assert found.holding == pytest.approx(bars.close[-1] / before - 1)
     run = backtest(compiled(spec), bars, Setup()).run
     assert found.signals == sum(month.signals for month in found.months)
     assert found.right == sum(month.right for month in found.months)

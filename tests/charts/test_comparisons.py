@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openbell.charts.comparisons import percent_from, price_range
+from openbell.charts.comparisons import largest_fall, percent_from, price_range
 from openbell.charts.payload import last_values, summary
 from openbell.indicators.evaluation import evaluate, parse_requests
 from openbell.indicators.registry import all_indicators
@@ -24,6 +24,18 @@ def test_the_range_names_its_bars_and_the_distance_of_the_last_close() -> None:
         "from_high_pct": pytest.approx(100 * (close - high) / high, rel=1e-9),
         "from_low_pct": pytest.approx(100 * (close - low) / low, rel=1e-9),
     }
+
+
+def test_the_largest_fall_is_that_of_all_pairs_of_closes() -> None:
+    bars = hours().tail(120)
+    closes, times = bars.close.tolist(), bars.time.tolist()
+    pairs = [(two / one - 1, times[first], times[first + later + 1])
+             for first, one in enumerate(closes) for later, two in enumerate(closes[first + 1:])]  # fmt: skip
+    fall, begun, ended = min(pairs)
+    assert largest_fall(bars) == {"pct": pytest.approx(fall * 100, rel=1e-9), "from": iso(begun), "to": iso(ended)}
+    rising = bars.copy()
+    rising.close[:] = range(1, 121)
+    assert largest_fall(rising) is None
 
 
 def test_of_equal_highs_the_newest_is_named() -> None:

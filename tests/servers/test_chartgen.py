@@ -71,7 +71,7 @@ def test_the_contracts_example(client: Client) -> None:
     assert rsi["hlines"] == [{"y": 30.0, "label": "oversold"}, {"y": 70.0, "label": "overbought"}]
     price = summary["price"]
     assert price["bars"] == 200
-    assert set(price) == {"bars", "first", "last", "range", "total_volume", "change_pct", "change_over"}
+    assert set(price) == {"bars", "first", "last", "range", "total_volume", "change_pct", "change_over", "drawdown"}
     first, last = price["first"], price["last"]
     assert price["change_over"] == {"bars": 200, "from_open": first["date"], "to_close": last["date"]}
     assert price["change_pct"] == pytest.approx((last["close"] / first["open"] - 1) * 100)

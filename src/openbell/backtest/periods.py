@@ -42,6 +42,8 @@ class Period:
     sharpe: float | None
     total_return: float
     """Of all bars of the period; the returns of the months compound to it."""
+    holding: float
+    """The return of the instrument over the same bars, without costs."""
     start: int | None
     """When the first bar of the period opens. None without bars."""
     end: int | None
@@ -78,10 +80,17 @@ def period_of(
         float(returns.mean()) if len(returns) else None,
         whole.metrics.sharpe,
         _return(run.equity, first, len(bars) - 1) if first < len(bars) else 0.0,
+        _holding(bars, first) if first < len(bars) else 0.0,
         int(bars.time[first]) if first < len(bars) else None,
         int(bars.time[-1]) if first < len(bars) else None,
         tuple(_months(run.equity, bars, trades, first)),
     )
+
+
+def _holding(bars: Bars, first: int) -> float:
+    """The return from the close before a bar, where the period's equity begins too, to the last close."""
+    before = bars.close[first - 1] if first else bars.open[0]
+    return float(bars.close[-1] / before) - 1.0
 
 
 def _months(equity: Values, bars: Bars, trades: Trades, first: int) -> list[Month]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
 from openbell.charts.drawings import drawing_of
 from openbell.indicators.crossings import Crossing, crossings
 from openbell.indicators.evaluation import Computed
@@ -29,6 +31,22 @@ def price_range(bars: Bars) -> dict[str, Any]:
         "low_date": iso(int(bars.time[bottom])),
         "from_high_pct": percent_from(high, close),
         "from_low_pct": percent_from(low, close),
+    }
+
+
+def largest_fall(bars: Bars) -> dict[str, Any] | None:
+    """Returns the largest fall from a close to a later one, in per cent, with the bars of both; None if none is lower."""
+    highest = np.maximum.accumulate(bars.close)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        falls = bars.close / highest - 1.0
+    lowest = int(np.nanargmin(falls))
+    if not falls[lowest] < 0.0:
+        return None
+    begun = int(np.flatnonzero(bars.close[: lowest + 1] == highest[lowest])[-1])
+    return {
+        "pct": significant(float(falls[lowest]) * 100),
+        "from": iso(int(bars.time[begun])),
+        "to": iso(int(bars.time[lowest])),
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from openbell.charts.comparisons import close_against, crossing_fields, price_lines, price_range
+from openbell.charts.comparisons import close_against, crossing_fields, largest_fall, price_lines, price_range
 from openbell.indicators.channels import Channels, Level, Segment, Signal
 from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Bars, Values, total
@@ -62,6 +62,7 @@ def _price(bars: Bars, native: bool) -> dict[str, Any]:
         "range": price_range(bars),
         "total_volume": volume(total(bars.volume)),
         "change_pct": change_in_percent(opened, closed),
+        "drawdown": largest_fall(bars),
         "change_over": {"bars": len(bars), "from_open": _date(bars, first), "to_close": _date(bars, last)},
     }
 

@@ -88,6 +88,10 @@ class PeriodTotals(TypedDict):
     start: NotRequired[Annotated[str, Field(description="open of the first bar")]]
     end: NotRequired[Annotated[str, Field(description="open of the last bar")]]
     total_return: Annotated[Computed, Field(description="of the period; months compound to it; share, 0.05 is 5 %")]
+    buy_and_hold_return: Annotated[
+        Computed, Field(description="of the symbol over the same bars, without costs; share, 0.05 is 5 %")
+    ]
+    beats_buy_and_hold: bool
     best_month: NotRequired[MonthReturn]
     worst_month: NotRequired[MonthReturn]
 
@@ -98,6 +102,7 @@ class PerformanceAnswer(PeriodTotals):
     total_signals: int
     accuracy: Annotated[Computed, Field(description="share: 0.5 is half")]
     avg_return: Annotated[Computed, Field(description="of a closed trade, after costs; share, 0.05 is 5 %")]
+    parameters: Annotated[dict[str, Computed], Field(description="those that the search chose for the symbol")]
     performance_by_month: list[MonthItem]
     note: str
     data_source: str
@@ -147,7 +152,11 @@ def _trade(trade: TradeOutcome) -> TradeItem:
 
 def period_fields(found: Period) -> PeriodTotals:
     """Returns a period as a whole."""
-    fields: PeriodTotals = {"total_return": found.total_return}
+    fields: PeriodTotals = {
+        "total_return": found.total_return,
+        "buy_and_hold_return": found.holding,
+        "beats_buy_and_hold": found.total_return > found.holding,
+    }
     if found.sharpe is not None:
         fields["sharpe"] = found.sharpe
     if found.start is not None and found.end is not None:

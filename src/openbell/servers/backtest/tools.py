@@ -158,6 +158,7 @@ async def get_historical_performance(call: Call, given: PerformanceInput) -> Res
         "total_signals": found.signals,
         "accuracy": found.right / found.closed,
         "avg_return": found.average_return or 0.0,
+        "parameters": {name: float(value) for name, value in made.parameters.items()},
         "performance_by_month": months,
         **period_fields(found),
         "note": (
