@@ -5,27 +5,26 @@ BIN := $(VENV)/bin
 # A byte-code cache makes every start two to three times faster.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help up test soak check lint bench lock docs proto tables clean
+.PHONY: help up test soak check lint sbom advisories bench lock docs proto clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 # Three stamps: what the desk needs to run, the desk itself, and what tests and checks need besides.
 # A lock that has changed may lack packages that it had: the environment is then made anew.
-$(VENV)/run: requirements-run.lock
-	@$(PYTHON) -c 'import sys; sys.exit("Openbell needs Python 3.11 or newer: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
-	$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python .ci/install.py requirements-run.lock
+$(VENV)/run: requirements-run.lock .ci/installers.lock
+	@$(PYTHON) -c 'import sys; sys.exit("Openbell needs Python 3.11 or newer: make PYTHON=python3.12 ...") if sys.version_info < (3, 11, 2) else None'
+	@$(PYTHON) .ci/install.py --new $(VENV) requirements-run.lock
 	@touch $@
 
 $(VENV)/ready: $(VENV)/run pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(PYTHON) .ci/install.py $(VENV) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/tools: $(VENV)/run requirements.lock | $(VENV)/ready
 	@[ ! -e $@ ] || rm -rf $(VENV)
 	@[ -e $(VENV)/ready ] || $(MAKE) --no-print-directory $(VENV)/ready
-	@$(BIN)/python .ci/install.py requirements.lock
+	@$(PYTHON) .ci/install.py $(VENV) requirements.lock
 	@touch $@
 
 up: $(VENV)/ready ## start the desk on this machine (simulated market by default)
@@ -44,30 +43,35 @@ lint: $(VENV)/tools ## ruff, mypy --strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint test ## lint and test
+check: lint test sbom advisories ## lint, test, list the parts, look for advisories
+
+sbom: $(VENV)/tools ## write what a desk is made of (CycloneDX) to build/
+	$(BIN)/python .ci/sbom.py requirements-run.lock build/openbell.cdx.json
+
+advisories: $(VENV)/tools ## look for known vulnerabilities of the locked packages, if the database can be reached
+	$(BIN)/python .ci/advisories.py requirements-run.lock requirements.lock .ci/installers.lock
 
 docs: $(VENV)/tools ## write the generated reference pages anew
-	$(BIN)/python -m openbell.cli.reference docs
+	$(BIN)/python -m tools.reference docs
 	$(BIN)/python -m tests.gateway.conformance.suite
 	$(BIN)/python -m tests.gateway.attacks
 
 proto: $(VENV)/tools ## generate the messages of the gRPC backtester anew
 	$(BIN)/python -m grpc_tools.protoc -I src --python_out=src openbell/backtest/wire/backtester.proto
 
-tables: $(VENV)/tools ## write the scripts that create the tables of a new desk anew
-	$(BIN)/python -m openbell.stores.write_tables
-
 bench: $(VENV)/tools ## print speed ratios, measured in an environment with run-time dependencies only
 	$(PYTHON) bench/run.py
 
-lock: ## resolve pyproject.toml into requirements.lock and requirements-run.lock, and the clients of the tests
-	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/python -m pip install --quiet uv
+lock: ## resolve pyproject.toml into requirements.lock and requirements-run.lock, the clients of the tests and the installers
+	$(PYTHON) .ci/install.py --new $(VENV)-lock uv
 	$(VENV)-lock/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
 		pyproject.toml --all-extras --group dev -o requirements.lock
 	$(VENV)-lock/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
 		-c requirements.lock pyproject.toml --extra alpaca --extra ccxt --group build -o requirements-run.lock
 	$(VENV)-lock/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
 		tests/gateway/clients/pydantic-ai.in -o tests/gateway/clients/pydantic-ai.lock
+	$(VENV)-lock/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
+		.ci/installers.in -o .ci/installers.lock
 
 clean: ## remove environments and caches
 	rm -rf $(VENV) $(VENV)-lock .bench-venv .vectorbt-venv .fastmcp-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
