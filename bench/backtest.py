@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -96,8 +95,8 @@ def rival() -> list[str]:
     stamp = RIVAL / "installed"
     if not stamp.exists() or stamp.read_text() != VECTORBT:
         print("making .vectorbt-venv …", file=sys.stderr)
-        venv.create(RIVAL, clear=True, with_pip=True)
-        if subprocess.run([str(python), "-m", "pip", "install", "--quiet", VECTORBT], check=False).returncode:
+        install = [sys.executable, str(RIVAL.parent / ".ci" / "install.py"), "--new", str(RIVAL), VECTORBT]
+        if subprocess.run(install, stdout=sys.stderr, check=False).returncode:
             return []
         stamp.write_text(VECTORBT)
     return [str(python), "-W", "ignore", str(Path(__file__).with_name("vectorbt_sweep.py"))]

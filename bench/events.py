@@ -17,10 +17,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tests.clocks import HandClock
 
 from measure import row, rows
+from openbell.desk.alerts.inbox import Send
+from openbell.desk.alerts.service import Condition
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.desk.trading.alerts import Condition
-from openbell.desk.trading.inbox import Send
 from openbell.market.bars import MINUTE, make
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source

@@ -14,7 +14,6 @@ import statistics
 import subprocess
 import sys
 import time
-import venv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,7 +34,7 @@ PATIENCE = 60.0
 PRICE = {"tool": "get_current_price", "arguments": {"symbol": "AAPL"}, "path": "/market-data/mcp"}
 WAIT = {"tool": "get_notifications", "arguments": {"wait_s": 1.0}, "path": "/mcp"}
 HELLO = {"tool": "hello", "path": "/mcp"}
-NO_RATES = {f"OPENBELL_RATE_{kind}": "0" for kind in ("READ", "TRADE", "ADMIN", "SIGNIN")}
+NO_RATES = {f"OPENBELL_RATE_{kind}": "0" for kind in ("READ", "WRITE", "TRADE", "ADMIN", "SIGNIN")}
 NO_LIMITS = {**NO_RATES, "OPENBELL_MAX_REQUESTS": "100000", "OPENBELL_MAX_REQUESTS_EACH": "100000"}
 
 
@@ -128,9 +127,9 @@ def rival() -> tuple[list[str], str]:
     stamp = RIVAL / "installed"
     if not stamp.exists():
         print("making .fastmcp-venv …", file=sys.stderr)
-        venv.create(RIVAL, clear=True, with_pip=True)
         packages = ["fastmcp", *(["uvloop"] if LOOP == "uvloop" else [])]
-        if subprocess.run([str(python), "-m", "pip", "install", "--quiet", *packages], check=False).returncode:
+        install = [sys.executable, str(HERE.parent / ".ci" / "install.py"), "--new", str(RIVAL), *packages]
+        if subprocess.run(install, stdout=sys.stderr, check=False).returncode:
             return [], ""
         version = "import importlib.metadata as m; print(m.version('fastmcp'))"
         stamp.write_text(

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from openbell.desk.access import make_access
+from openbell.desk.alerts.service import Condition
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.desk.trading.alerts import Condition
+from openbell.desk.settings.access import make_access
 from openbell.gateway.oauth.secret_texts import STATIC, digest, new_secret
 from openbell.market.clock import iso
 from openbell.stores.access import static_tokens

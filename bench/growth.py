@@ -129,7 +129,7 @@ def symbols(folder: Path) -> None:
             count = SYMBOLS * scale
             for at in range(done, count, 50):
                 parts = [days(each, 2) for each in known[at : at + 50]]
-                store.write(parts, SOURCE, covers={part.series: Span(int(part.time[0]), NOW) for part in parts})
+                store.write(parts, SOURCE, covers={part.series: [Span(int(part.time[0]), NOW)] for part in parts})
             done = count
             assert len(store.newest(Timeframe.D1, NOW)) == count
             screens.append(best(lambda: store.newest(Timeframe.D1, NOW)))

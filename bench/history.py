@@ -19,14 +19,14 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from measure import Client, ms, row, rows, timed
-from openbell.desk.bars import BarService
+from openbell.desk.bars.service import BarService
 from openbell.feeds.none.feed import NoFeed
 from openbell.market.bars import Bars
 from openbell.market.clock import FixedClock
 from openbell.market.instruments import Instrument, parse
-from openbell.market.plan import buckets
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
+from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import BarStore, Span
@@ -123,7 +123,7 @@ def many_symbols(folder: Path) -> None:
     store: BarStore = ParquetStore(folder / "many" / "data")
     spent, count = 0.0, 0
     for parts in batches(known):
-        covers = {part.series: Span(int(part.time[0]), NOW) for part in parts}
+        covers = {part.series: [Span(int(part.time[0]), NOW)] for part in parts}
         began = time.perf_counter()
         store.write(parts, SOURCE, covers=covers)
         spent += time.perf_counter() - began

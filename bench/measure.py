@@ -181,7 +181,7 @@ def stores(quick: bool) -> None:
             time_ = next(at)
             return [make(symbol, Timeframe.M1, [time_], [1.0], [2.0], [0.5], [1.5], [10.0]) for symbol in symbols]
 
-        lease = store.acquire("collector", "bench", 60.0)
+        lease = store.leases.acquire("collector", "bench", 60.0)
         spans = []
         for batch in [minute() for _ in range(10 if quick else 40)]:
             began = time.perf_counter()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 from guard import guarded
@@ -28,8 +27,7 @@ def main() -> int:
     stamp = HOME / "locked"
     if not stamp.exists() or stamp.read_bytes() != LOCK.read_bytes():
         print("making .bench-venv …", file=sys.stderr)
-        venv.create(HOME, clear=True, with_pip=True)
-        install = [str(PYTHON), str(ROOT / ".ci" / "install.py"), str(LOCK)]
+        install = [sys.executable, str(ROOT / ".ci" / "install.py"), "--new", str(HOME), str(LOCK)]
         subprocess.run(install, check=True, env=environment)
         stamp.write_bytes(LOCK.read_bytes())
     environment["PYTHONPATH"] = str(ROOT / "src")
@@ -40,12 +38,12 @@ def main() -> int:
     failed = 0
     for python, script, words in (
         (PYTHON, "measure.py", sys.argv[1:]),
-        (PYTHON, "tools.py", []),
+        (PYTHON, "tool_calls.py", []),
         (PYTHON, "history.py", []),
         (tests, "charts.py", []),
         (PYTHON, "indicators.py", []),
-        (PYTHON, "streams.py", []),
         (PYTHON, "gateway.py", []),
+        (PYTHON, "fairness.py", []),
         (PYTHON, "strategies.py", []),
         (tests, "market_data.py", []),
         (tests, "arche.py", []),

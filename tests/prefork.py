@@ -5,7 +5,8 @@ gets has a number, pipes, an environment and an end of its own, and can be kille
 nothing can show (how fast it is, what it loads, standard streams that are closed) is tested with `subprocess` as it is.
 
 Nor do these processes search for strategies in the background: `up` and the servers of strategies would use a core as long
-as a test runs them. With SEARCHES in its environment a process does.
+as a test runs them. With SEARCHES in its environment a process does. With STRATEGIES it knows only some strategies of the
+library, so that a symbol is searched in a second instead of ten.
 
 The server forks twice and this process adopts the grandchild, so that waiting for it works as for any child. That needs
 Linux; elsewhere, and with PREFORK=0, commands start from nothing.
@@ -36,6 +37,8 @@ from typing import Any
 
 SEARCHES = "TESTS_SEARCHES"
 """The variable of processes that search in the background."""
+STRATEGIES = "TESTS_STRATEGIES"
+"""The variable with the names of the library's strategies that a process knows, with commas between them."""
 _PR_SET_CHILD_SUBREAPER = 36
 _MADV_COLLAPSE = 25
 _LARGE_PAGE = 2 << 20
@@ -176,7 +179,7 @@ def _use_large_pages() -> None:
 
 def _read_library() -> None:
     """Read the files of all strategies, which takes 0.1 s, before the fork and not in each process."""
-    from openbell.desk.strategies.specs import canonical_specs
+    from openbell.desk.research.strategies.specs import canonical_specs
 
     canonical_specs()
 
@@ -205,6 +208,8 @@ def _become(asked: dict[str, Any], ends: list[int]) -> None:
     random.seed()
     if SEARCHES not in os.environ:
         _leave_out_search()
+    if names := os.environ.get(STRATEGIES):
+        _know_only(names.split(","))
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
@@ -215,12 +220,22 @@ def _become(asked: dict[str, Any], ends: list[int]) -> None:
 
 def _leave_out_search() -> None:
     """Make the search in the background wait for ever, as one does that another process has begun."""
-    from openbell.desk.strategies.seeding import Seeding
+    from openbell.desk.research.strategies.seeding import Seeding
 
     async def wait(self: Seeding) -> None:
         await asyncio.Event().wait()
 
     Seeding.run = wait  # type: ignore[method-assign]
+
+
+def _know_only(names: list[str]) -> None:
+    """Leave out the other strategies of the library."""
+    from openbell.desk.research.strategies import searching, specs
+
+    few = tuple(each for each in specs.canonical_specs() if each.id in names)
+    assert len(few) == len(names), names
+    for module in (specs, searching):
+        module.canonical_specs = lambda: few  # type: ignore[attr-defined]
 
 
 def _ended(module: str) -> int:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from openbell.backtest.search import FEWEST_BARS
-from openbell.desk.strategies.series_bars import SEARCHED
-from openbell.desk.strategies.specs import canonical_specs
-from openbell.desk.workers import Workers
+from openbell.desk.research.strategies.series_bars import SEARCHED
+from openbell.desk.research.strategies.specs import canonical_specs
+from openbell.desk.research.workers import Workers
 
 
 def search_only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
@@ -18,7 +18,7 @@ def search_only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     few = tuple(each for each in canonical_specs() if each.id in names)
     assert len(few) == len(names)
     for module in ("specs", "searching"):
-        monkeypatch.setattr(f"openbell.desk.strategies.{module}.canonical_specs", lambda: few)
+        monkeypatch.setattr(f"openbell.desk.research.strategies.{module}.canonical_specs", lambda: few)
 
     async def run(_self: Workers, work: Any, /, *args: Any, **kwargs: Any) -> Any:
         return await asyncio.to_thread(work, *args, **kwargs)

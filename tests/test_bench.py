@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from openbell.desk.trading.orders import MOST_PER_SECOND
+from openbell.desk.orders.service import MOST_PER_SECOND
 from tests.client import OPENBELL, PATIENCE, Client, environment
 
 BENCH = Path(__file__).resolve().parents[1] / "bench"

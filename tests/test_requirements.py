@@ -21,6 +21,18 @@ for _own in ("counts.py", "test_requirements.py"):
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 MUST_HOLD = {
+    "texts from outside are cleaned where they are shown and marked in results; webhooks do not pose as alerts": [
+        "market/test_foreign_text.py::test_no_character_of_an_invisible_category_is_left",
+        "cli/test_foreign_text.py::test_attack_escape_sequences_in_texts_that_commands_print",
+        "cli/test_foreign_text.py::test_attack_escape_sequences_in_texts_of_the_live_view",
+        "cli/test_foreign_text.py::test_attack_hidden_text_in_results",
+        "gateway/webhooks/test_inbound.py::test_attack_webhook_that_poses_as_an_alert_of_the_desk",
+    ],
+    "a restore takes nothing but the files of the manifest; the parts of a desk are listed and looked up": [
+        "cli/test_backup.py::test_attack_backup_with_links_and_files_that_nobody_copied",
+        "test_parts.py::test_the_list_of_parts_is_valid_cyclonedx",
+        "test_parts.py::test_a_database_that_cannot_be_reached_is_said_loudly_and_does_not_fail",
+    ],
     "fifty questions of a person are answered by one call each, with no arithmetic left to the caller": [
         "servers/test_questions.py::test_every_question_is_answered_by_its_call",
         "servers/test_price_figures.py::test_the_range_of_a_year_and_changes_over_periods",
@@ -182,13 +194,13 @@ MUST_HOLD = {
         "desk/chart_image/test_vendor.py::test_the_51st_request_of_a_basic_day_is_refused_here",
         "desk/chart_image/test_day_count.py::test_several_at_once_get_exactly_the_plans_number",
     ],
-    "the contract of chart-image: its examples have its answers over MCP, errors its forms": [
-        "servers/test_chart_image.py::test_the_sentence_about_bitcoin_has_the_contracts_config",
-        "servers/test_chart_image.py::test_the_plan_basic_refuses_the_contracts_resolution",
-        "servers/test_chart_image.py::test_exchanges_and_symbols_have_the_contracts_shapes",
-        "servers/test_chart_image.py::test_the_documentation_has_the_contracts_parts",
-        "servers/test_chart_image.py::test_a_picture_has_the_contracts_metadata",
-        "servers/test_chart_image.py::test_errors_have_the_contracts_forms",
+    "each row of the five contracts has a test or a reason, in the order of its page": [
+        "contracts/test_rows.py",
+        "contracts/test_chart_signals.py",
+        "contracts/test_tradestream.py",
+        "contracts/test_arche.py",
+        "contracts/test_chart_image.py",
+        "contracts/test_chartgen.py",
     ],
     "the four interaction patterns of chart-image: without a key, with a self-hosted API, with a vendor that fails": [
         "servers/test_chart_image_patterns.py::test_pattern_1_simple_chart_generation",
@@ -229,10 +241,9 @@ MUST_HOLD = {
     "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
         "strategies/test_reading.py::test_hostile_specs_are_refused_or_run"
     ],
-    "strategies are equal as arrays and bar by bar, and never look ahead": [
-        "strategies/test_evaluation.py::test_random_specs_are_the_same_as_arrays_and_bar_by_bar_and_never_look_ahead",
-        "strategies/test_running_group.py::test_a_group_gives_what_each_strategy_gives_alone",
-        "strategies/test_library.py::test_arrays_and_bars_one_by_one_are_the_same_and_never_look_ahead",
+    "strategies never look ahead": [
+        "strategies/test_evaluation.py::test_random_specs_never_look_ahead",
+        "strategies/test_library.py::test_none_looks_ahead",
         "strategies/test_evaluation.py::test_a_strategy_that_looks_ahead_on_purpose_is_found",
     ],
     "strategies, rankings and backtests answer the contracts, with every declared error": [
@@ -296,7 +307,7 @@ MUST_HOLD = {
         "servers/test_arche.py::test_metadata_has_the_limits_that_hold",
     ],
     "the contract's quick start answers in an empty home": [
-        "servers/test_chart_signals.py::test_the_quick_start_answers_with_real_numbers_in_an_empty_home"
+        "contracts/test_chart_signals.py::test_the_quick_start_is_answered"
     ],
     "signals equal an independent calculation to 1e-9 at every timeframe": [
         "servers/test_chart_signals.py::test_signals_equal_an_independent_calculation_at_every_timeframe",
@@ -334,12 +345,10 @@ MUST_HOLD = {
         "stores/test_parquet.py::TestParquetStore",
         "stores/contract.py::test_a_reader_that_reads_only_changes_sees_everything",
     ],
-    "batch and streaming agree; no indicator sees the future": [
-        "indicators/test_every_indicator.py::test_bar_by_bar_is_the_same_as_all_at_once",
+    "no indicator sees the future": [
         "indicators/test_every_indicator.py::test_never_sees_the_future",
         "indicators/test_every_indicator.py::test_what_comes_later_changes_nothing",
-        "indicators/test_follower.py",
-        "indicators/test_streamed_signals.py",
+        "indicators/test_signals_at_prefixes.py",
     ],
     "every indicator agrees with its reference to 1e-9": [
         "indicators/test_reference_table.py::test_every_indicator_has_a_reference",
@@ -586,8 +595,8 @@ MUST_HOLD = {
     "make up installs what the desk runs on; bench ends with its children; memory stays level": [
         "test_makefile.py::test_up_installs_what_the_desk_runs_on_and_test_adds_the_rest",
         "test_makefile.py::test_the_run_lock_is_the_part_of_the_whole_lock_that_the_desk_and_its_feeds_need",
-        "test_makefile.py::test_each_package_is_shown_while_pip_still_works",
-        "test_makefile.py::test_a_terminal_shows_every_package_on_one_line",
+        "test_makefile.py::test_each_step_is_shown_while_uv_still_works",
+        "test_makefile.py::test_pip_installs_where_uv_cannot_be_had",
         "test_bench.py::test_the_orders_of_the_bench_stay_below_the_limit_on_a_machine_that_needs_no_time",
         "test_bench.py::test_every_script_runs_under_the_guard",
         "test_bench.py::test_readers_end_when_their_parent_is_killed",
@@ -608,7 +617,7 @@ MUST_HOLD = {
         "gateway/clients/test_clients.py::test_the_inspector_lists_and_calls_tools_over_http_in_both_eras"
     ],
     "real clients connect to every server over stdio and HTTP, and SDKs call a tool in both eras": [
-        "gateway/clients/test_clients.py::test_the_typescript_sdk_lists_and_calls_tools_in_both_eras",
+        "gateway/clients/test_clients.py::test_both_versions_of_the_typescript_sdk_list_and_call_tools",
         "gateway/clients/test_clients.py::test_pydantic_ai_lists_and_calls_tools_in_both_eras",
         "gateway/clients/test_clients.py::test_opencode_connects_to_every_server",
         "gateway/clients/test_clients.py::test_claude_code_connects_to_every_server",
@@ -646,13 +655,10 @@ MUST_HOLD = {
     "an imported file does not move the equity of an account on a feed": [
         "desk/trading/test_prices.py::test_an_imported_file_does_not_move_the_equity_of_an_account_on_a_feed"
     ],
-    "a home of the version before native series is used without a step by hand, and nothing is lost": [
-        "cli/test_previous_version.py"
-    ],
     "one rule decides what bars are made of; more minutes change no answer": [
-        "market/test_plan.py::test_every_bar_is_made_of_one_base_the_first_that_covers_it",
-        "market/test_plan.py::test_more_minutes_change_nothing_that_native_bars_give",
-        "market/test_plan.py::test_what_is_fetched_covers_every_closed_bar_once",
+        "market/test_series_plan.py::test_every_bar_is_made_of_one_base_the_first_that_covers_it",
+        "market/test_series_plan.py::test_more_minutes_change_nothing_that_native_bars_give",
+        "market/test_series_plan.py::test_what_is_fetched_covers_every_closed_bar_once",
         "desk/test_series.py::test_an_answer_as_of_a_moment_stays_when_more_is_fetched_and_published",
         "desk/test_series.py::test_native_bars_that_are_cut_at_other_times_are_not_used",
     ],
@@ -824,15 +830,9 @@ DEFECTS_SEEN_ELSEWHERE = {
 
 
 COUNTS = {
-    "batch and streaming agree; no indicator sees the future": [
+    "no indicator sees the future": [
         (
-            "indicators/test_follower.py::test_in_any_batches_and_after_a_rebuild_is_the_same_as_the_arrays",
-            "BATCHES",
-            5,
-            50,
-        ),
-        (
-            "indicators/test_streamed_signals.py::test_of_any_walk_with_any_settings_at_every_prefix",
+            "indicators/test_signals_at_prefixes.py::test_of_any_walk_with_any_settings_at_every_prefix",
             "WALKS",
             10,
             200,
@@ -910,18 +910,12 @@ COUNTS = {
     "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
         ("strategies/test_reading.py::test_hostile_specs_are_refused_or_run", "HOSTILE", 1500, 10_000),
     ],
-    "strategies are equal as arrays and bar by bar, and never look ahead": [
+    "strategies never look ahead": [
         (
-            "strategies/test_evaluation.py::test_random_specs_are_the_same_as_arrays_and_bar_by_bar_and_never_look_ahead",
+            "strategies/test_evaluation.py::test_random_specs_never_look_ahead",
             "RANDOM_SPECS",
             300,
             10_000,
-        ),
-        (
-            "strategies/test_running_group.py::test_a_group_gives_what_each_strategy_gives_alone",
-            "GROUPS",
-            40,
-            1_000,
         ),
     ],
     "kill -9 in the middle of import and backfill: what was printed is stored, the same command completes it": [

@@ -17,9 +17,9 @@ async def until(condition: Callable[[], bool], what: str = "condition", patience
         await asyncio.sleep(0.002)
 
 
-def wait_for(condition: Callable[[], bool], what: str = "condition") -> None:
+def wait_for(condition: Callable[[], bool], what: str = "condition", patience: float = PATIENCE) -> None:
     """Ask until the condition holds."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < deadline, f"gave up waiting for {what}"
         time.sleep(0.02)

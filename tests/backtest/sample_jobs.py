@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from openbell.backtest.jobs import BacktestJob, BatchJob, Job, MonteCarloJob, PortfolioJob, WalkForwardJob
+from openbell.backtest.jobs import BacktestJob, Job, MonteCarloJob, PortfolioJob, WalkForwardJob
 from openbell.backtest.portfolio import Part
 from openbell.backtest.rules import Setup
 from openbell.backtest.walk_forward import By, Windows, usual_windows
@@ -36,7 +36,6 @@ VWAP = {
 def jobs() -> dict[str, Job[Any]]:
     """Jobs of all kinds."""
     one, short, hours = compiled(SPEC), with_stops(), stock_hours(20)
-    strategies = [compiled(SPEC, each) for each in COMBINATIONS]
     start, end = float(BARS.time[300]), float(BARS.time[1200])
     parts = [
         Part(one, BARS, 0.5),
@@ -49,7 +48,6 @@ def jobs() -> dict[str, Job[Any]]:
         "backtest with stops": BacktestJob(short, BARS, SETUP, start),
         "backtest without trades": BacktestJob(one, BARS.take(slice(0, 3)), SETUP),
         "backtest of regular hours": BacktestJob(compiled(read_spec(VWAP)), hours.bars, SETUP, regular=hours.regular),
-        "batch": BatchJob([*strategies, short], BARS, SETUP, start, end),
         "walk-forward": WalkForwardJob(SPEC, BARS, COMBINATIONS, SETUP, usual_windows(len(BARS))),
         "walk-forward, anchored": WalkForwardJob(
             SPEC, BARS, COMBINATIONS, SETUP, Windows(400, 100, 150, anchored=True, first=30), By.SCORE

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from openbell.backtest import kernel_numba
 from openbell.backtest.blocks import BlockSums, block_edges, block_sums
 from openbell.backtest.curve import Curve, bar_returns, curve_of, holding_of, returns_of
-from openbell.backtest.curve_numba import NumbaCurves
 from openbell.backtest.engine import equity_of, trades_of
 from openbell.backtest.rules import Setup
 from openbell.strategies.evaluation import Conditions
@@ -28,9 +27,10 @@ def both(case: Case, blocks: int) -> list[tuple[Curve, BlockSums]]:
     holding = holding_of(returns_of(bars.close, float(bars.open[0])))
     edges = block_edges(len(bars), blocks)
     equity = equity_of(trades, cash, bars.close)
-    returns = bar_returns(equity)
-    numpy = curve_of(equity, returns, holding), block_sums(returns, edges)
-    return [numpy, NumbaCurves(bars.close, holding, edges)(trades, cash)]
+    found = []
+    for each, returns, fall in (equity, bar_returns(equity), None), kernel_numba.curve(trades, cash, bars.close):
+        found.append((curve_of(each, returns, holding, fall), block_sums(returns, edges)))
+    return found
 
 
 def image(found: tuple[Curve, BlockSums]) -> tuple[object, ...]:
@@ -47,7 +47,7 @@ def test_random_runs_have_equal_bits(case: Case) -> None:
 
 @pytest.mark.parametrize("side", Side)
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 127, 128, 129, 136, 255, 256, 257, 1000, 4097, 100_003])
-def test_every_number_of_bars_is_added_as_numpy_does(count: int, side: Side) -> None:
+def test_any_number_of_bars(count: int, side: Side) -> None:
     bars, chance = walk(count, count), np.random.default_rng(count)
     conditions = Conditions(chance.random(count) < 0.1, chance.random(count) < 0.1)
     for blocks in (0, 1, 8, 16):

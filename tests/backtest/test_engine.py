@@ -11,13 +11,13 @@ from hypothesis import assume, given, settings
 
 from openbell.backtest.engine import Run, simulate
 from openbell.backtest.kernel import Kernel
-from openbell.backtest.reference import reference_trades
 from openbell.backtest.rules import Reason, Setup
 from openbell.backtest.trades import Trade
 from openbell.market.errors import InvalidParameter
 from openbell.strategies.evaluation import Conditions
 from openbell.strategies.spec import ConditionType, Side
 from tests.backtest.masks import KERNELS, Case, Row, at, bars_of, cases
+from tests.backtest.matcher_reference import reference_trades
 from tests.counts import runs
 
 LOSS, TRAIL, GAIN = ConditionType.STOP_LOSS, ConditionType.TRAILING_STOP_LOSS, ConditionType.STOP_GAIN
@@ -281,7 +281,7 @@ def test_read_only_and_strided_columns_are_accepted(kernel: Kernel) -> None:
 def test_without_numba_the_kernel_is_that_of_numpy() -> None:
     code = (
         "import sys; sys.modules['numba'] = None\n"
-        "from openbell.backtest.kernel import fastest\n"
+        "from openbell.backtest.engine import fastest\n"
         "print(fastest(stops=True).__module__)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -292,7 +292,7 @@ def test_numba_is_loaded_by_the_first_run_with_stops_and_not_before() -> None:
     code = (
         "import sys\n"
         "from openbell.backtest.engine import simulate\n"
-        "from openbell.backtest.kernel import fastest\n"
+        "from openbell.backtest.engine import fastest\n"
         "print(fastest(stops=False).__module__, 'numba' in sys.modules, fastest(stops=True).__module__)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from openbell.backtest.current_signals import Placed, part_of
 from openbell.backtest.forward import course_of, courses
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
-from openbell.backtest.standing import Placed, part_of
 from openbell.strategies.compiled import compiled
 from openbell.strategies.library import canonical
 from openbell.strategies.reading import read_spec

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from openbell.backtest.current_signals import Placed, current_signals, part_of
 from openbell.backtest.engine import simulate
 from openbell.backtest.periods import period_of
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
 from openbell.backtest.signals import LEAVING_BARS, confidence_of, signal_of
-from openbell.backtest.standing import Placed, part_of, standings
 from openbell.strategies.compiled import compiled
 from openbell.strategies.consensus import Action
 from openbell.strategies.evaluation import Conditions, evaluate
@@ -105,13 +105,13 @@ def test_standings_divide_the_bars_at_training_and_at_finding() -> None:
     spec = read_spec(crossover())
     bars = walk(10, 900)
     trained, found = int(bars.time[300]), float(bars.time[600])
-    (standing,) = standings([Placed(spec, spec.defaults(), trained, found)], bars, Setup())
-    assert standing is not None
-    assert standing.until == bars.time[-1] + HOUR
-    assert standing.untrained.metrics.trades == standing.before.metrics.trades + standing.forward.metrics.trades
-    assert standing.before.metrics.trades > 5
-    assert standing.signal is not None
-    assert standing.signal_bar == bar_hash(bars, standing.signal.index)
+    (current,) = current_signals([Placed(spec, spec.defaults(), trained, found)], bars, Setup())
+    assert current is not None
+    assert current.until == bars.time[-1] + HOUR
+    assert current.untrained.metrics.trades == current.before.metrics.trades + current.forward.metrics.trades
+    assert current.before.metrics.trades > 5
+    assert current.signal is not None
+    assert current.signal_bar == bar_hash(bars, current.signal.index)
 
 
 def test_standings_of_the_library_are_the_same_together_and_alone() -> None:
@@ -119,8 +119,8 @@ def test_standings_of_the_library_are_the_same_together_and_alone() -> None:
     placed = [
         Placed(each, each.defaults(), int(bars.time[200]), float(bars.time[500])) for each in canonical().values()
     ]
-    together = standings(placed, bars, Setup())
-    assert together == [standings([each], bars, Setup())[0] for each in placed]
+    together = current_signals(placed, bars, Setup())
+    assert together == [current_signals([each], bars, Setup())[0] for each in placed]
 
 
 def test_months_add_up_to_the_period() -> None:

@@ -21,10 +21,10 @@ from openbell.backtest import sweeps
 from openbell.backtest.annual import bars_per_year
 from openbell.backtest.curve import bar_returns
 from openbell.backtest.grids import Combination, grid
-from openbell.backtest.line_cache import LineCache
 from openbell.backtest.overfitting import deflated_sharpe, skew_and_kurtosis
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
+from openbell.backtest.sweep_runs import LineCache
 from openbell.backtest.sweeps import Sweep, sweep
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
@@ -312,5 +312,5 @@ def test_shared_lines_are_bounded_and_the_least_used_go_first() -> None:
 
 def test_a_small_cache_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = image(sweep(SPEC, BARS, GRID, Setup()))
-    monkeypatch.setattr("openbell.backtest.tries._CACHE", 1)
+    monkeypatch.setattr("openbell.backtest.sweep_runs._CACHE", 1)
     assert image(sweep(SPEC, BARS, GRID, Setup())) == expected

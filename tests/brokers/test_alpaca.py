@@ -413,7 +413,7 @@ def test_a_connection_timeout_means_that_nothing_was_sent() -> None:
 def test_an_endless_slow_answer_times_out(server: AlpacaTradingServer) -> None:
     server.suffer("submit", "trickle")
     broker = broker_at(server)
-    broker._http._whole = 0.2
+    broker._http._acts.bounds = replace(broker._http._acts.bounds, whole=0.2)
 
     async def bounded(it: AlpacaBroker) -> None:
         async with asyncio.timeout(5):
@@ -1154,8 +1154,8 @@ def test_paper_and_live_have_their_addresses() -> None:
     live: Broker = AlpacaBroker(KEY, SECRET, live=True)
     assert (paper.name, paper.account) == ("alpaca", "paper")
     assert (live.name, live.account) == ("alpaca", "live")
-    assert AlpacaBroker(KEY, SECRET)._http._url == "https://paper-api.alpaca.markets"
-    assert AlpacaBroker(KEY, SECRET, live=True)._http._url == "https://api.alpaca.markets"
+    assert AlpacaBroker(KEY, SECRET)._http._acts.url == "https://paper-api.alpaca.markets"
+    assert AlpacaBroker(KEY, SECRET, live=True)._http._acts.url == "https://api.alpaca.markets"
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from openbell.charts.compose import compose
-from openbell.charts.config.drawing_kinds import KINDS
+from openbell.charts.config.annotation_kinds import KINDS
 from openbell.charts.config.looks import look_of, options_of
-from openbell.charts.config.model import ChartConfig, ConfigDrawing, ConfigStudy
+from openbell.charts.config.model import ChartConfig, ConfigAnnotation, ConfigStudy
 from openbell.charts.config.plots import requests_of
 from openbell.charts.scene import Scene
 from openbell.charts.studies.catalogue import find
@@ -27,11 +27,11 @@ def study(name: str, override: dict[str, Any] | None = None, *, over: bool = Fal
 
 def drawing(
     name: str, override: dict[str, Any] | None = None, *, on_top: bool = True, text: str = "", **places: Any
-) -> ConfigDrawing:
+) -> ConfigAnnotation:
     """Returns a drawing. Times are seconds."""
     times = {key: datetime.fromtimestamp(value, UTC) for key, value in places.items() if "atetime" in key}
     prices = {key: float(value) for key, value in places.items() if "atetime" not in key}
-    return ConfigDrawing(KINDS[name], prices, times, text, override or {}, on_top)
+    return ConfigAnnotation(KINDS[name], prices, times, text, override or {}, on_top)
 
 
 def config(**fields: Any) -> ChartConfig:
@@ -57,7 +57,7 @@ def scene_of(asked: ChartConfig, count: int = 120, bars: Bars | None = None, bad
     )
 
 
-def one_of_each(bars: Bars) -> Sequence[ConfigDrawing]:
+def one_of_each(bars: Bars) -> Sequence[ConfigAnnotation]:
     """Returns a drawing of each kind, spread over the bars."""
     time, low, high = bars.time, float(bars.low.min()), float(bars.high.max())
     count = len(bars)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from openbell.charts.annotations.catalogue import ANNOTATIONS, draw_all, outside
 from openbell.charts.annotations.fibonacci import LEVELS
-from openbell.charts.annotations.ink import OVERRIDES
-from openbell.charts.config.drawing_kinds import KINDS, TYPES, Coordinate
-from openbell.charts.config.model import ConfigDrawing
+from openbell.charts.annotations.overrides import OVERRIDES
+from openbell.charts.config.annotation_kinds import KINDS, TYPES, Coordinate
+from openbell.charts.config.model import ConfigAnnotation
 from openbell.charts.config.support import unsupported
 from openbell.charts.look import Look
 from openbell.charts.numbers import NumberFormat
@@ -44,7 +44,7 @@ def at(bar: float) -> float:
     return FIRST + bar * HOUR
 
 
-def drawn(each: ConfigDrawing) -> list[Item]:
+def drawn(each: ConfigAnnotation) -> list[Item]:
     layer = Layer(AREA)
     draw_all(layer, [each], PICTURE, PANEL)
     return layer.items
@@ -429,11 +429,11 @@ VALUES = st.one_of(
 
 
 @st.composite
-def drawings(draw: st.DrawFn) -> ConfigDrawing:
+def drawings(draw: st.DrawFn) -> ConfigAnnotation:
     """Returns a drawing of any kind with any valid coordinates."""
     kind = draw(st.sampled_from(list(KINDS.values())))
     chosen = [*kind.required, *(name for name in kind.optional if draw(st.booleans()))]
-    return ConfigDrawing(
+    return ConfigAnnotation(
         kind,
         {name: draw(PRICES) for name in chosen if TYPES[name] is Coordinate.PRICE},
         {name: draw(TIMES) for name in chosen if TYPES[name] is Coordinate.TIME},
@@ -449,7 +449,7 @@ def drawings(draw: st.DrawFn) -> ConfigDrawing:
     st.integers(0, 20),
 )
 @settings(deadline=None, max_examples=60)
-def test_random_drawings_never_break_a_picture(found: list[ConfigDrawing], scale: str, empty: int) -> None:
+def test_random_drawings_never_break_a_picture(found: list[ConfigAnnotation], scale: str, empty: int) -> None:
     asked = config(width=400, height=300, scale=scale, shift_right=empty, drawings=tuple(found))
     unsupported(asked)
     scene = scene_of(asked, 40, BARS)

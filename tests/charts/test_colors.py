@@ -9,8 +9,8 @@ import pytest
 from openbell.charts.choices import THEME_NAMES
 from openbell.charts.compose import compose
 from openbell.charts.indicator_styles import parse_styled
-from openbell.charts.inks import panel_inks
 from openbell.charts.look import Look
+from openbell.charts.palette import panel_colors
 from openbell.charts.scene import Band, Boxes, Color, Scene, Stroke
 from openbell.charts.themes import THEMES
 from openbell.indicators.evaluation import evaluate
@@ -36,7 +36,7 @@ def styled(*entries: dict[str, object]) -> Scene:
 @pytest.mark.parametrize("name", ["bbands", "keltner", "donchian", "envelope", "vwap_bands", "ma_channel"])
 def test_a_channel_has_one_hue_and_a_lighter_fill(name: str, theme: str) -> None:
     (each,) = computed(hours(), [name], 200)
-    ink = panel_inks([each], THEMES[theme], {})[name]
+    ink = panel_colors([each], THEMES[theme], {})[name]
     assert ink.main in THEMES[theme].hues.values()
     edge = ink.lines["upper"]
     assert ink.lines["lower"] == edge
@@ -73,7 +73,7 @@ def test_no_hue_is_used_twice_while_others_are_free(theme: str) -> None:
 def test_an_indicator_with_a_hue_of_its_own_has_it_in_any_order() -> None:
     for entries in (["sma", "bbands"], ["bbands", "sma"]):
         drawn = computed(hours(), [*entries], 200)
-        inks = panel_inks(drawn, DARK, {})
+        inks = panel_colors(drawn, DARK, {})
         assert inks["bbands"].main == DARK.hues["blue"]
         assert inks["sma"].main != DARK.hues["blue"]
 
@@ -87,7 +87,7 @@ def test_the_price_line_and_the_indicators_differ(style: str) -> None:
 
 def test_rising_and_falling_lines_have_the_colours_of_candles() -> None:
     (each,) = computed(hours(), ["adx"], 200)
-    ink = panel_inks([each], DARK, {})["adx"]
+    ink = panel_colors([each], DARK, {})["adx"]
     assert (ink.lines["+DI"], ink.lines["-DI"]) == (DARK.up, DARK.down)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openbell.charts.comparisons import largest_fall, percent_from, price_range
+from openbell.charts.comparisons import largest_fall, price_range, significant_change
 from openbell.charts.payload import last_values, summary
 from openbell.indicators.evaluation import evaluate, parse_requests
 from openbell.indicators.registry import all_indicators
@@ -46,12 +46,12 @@ def test_of_equal_highs_the_newest_is_named() -> None:
 
 @pytest.mark.parametrize(("base", "value", "expected"), [(200.0, 210.0, 5.0), (200.0, 190.0, -5.0), (80.0, 80.0, 0.0)])
 def test_a_distance_is_in_per_cent_of_the_base(base: float, value: float, expected: float) -> None:
-    assert percent_from(base, value) == expected
+    assert significant_change(base, value) == expected
 
 
 @pytest.mark.parametrize("base", [0.0, -3.0, float("nan"), float("inf"), 5e-324])
 def test_there_is_no_distance_from_what_is_no_price(base: float) -> None:
-    assert percent_from(base, 5.0) is None
+    assert significant_change(base, 5.0) is None
 
 
 def test_lines_have_the_value_before_and_prices_the_distance_of_the_close() -> None:

@@ -15,7 +15,7 @@ from openbell.charts.panels import Corner, Picture, heights, indicator_panel, pr
 from openbell.charts.scene import Box, Boxes, Dot, Stroke
 from openbell.charts.themes import THEMES
 from openbell.charts.time_axis import time_ticks
-from openbell.market.plan import buckets
+from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
 from tests.charts.pictures import axis, chart_scene, computed, edges, extent, hours, items, labels
 from tests.market.walks import FOREX, at, walk

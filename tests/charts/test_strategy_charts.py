@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from tools.strategy_gallery import example, scene
 
 from openbell.backtest.rules import END, Setup
 from openbell.backtest.runs import Backtest, backtest
@@ -17,7 +18,6 @@ from openbell.charts.scene import Band, Layer, Stroke
 from openbell.charts.strategy import strategy_indicators
 from openbell.charts.themes import THEMES
 from openbell.charts.trade_markers import MAX_DRAWN, draw_trades
-from openbell.cli.strategy_gallery import example, scene
 from openbell.strategies.compiled import Compiled, compiled
 from openbell.strategies.library import canonical
 from openbell.strategies.reading import read_spec

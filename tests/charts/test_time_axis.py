@@ -17,7 +17,7 @@ from openbell.charts.zones import zone_called, zone_text
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import Instrument
-from openbell.market.plan import buckets
+from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
 from tests.charts.pictures import extent, labels
 from tests.market.walks import CRYPTO, FOREX, STOCK, at, walk

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from openbell.desk.access import make_access
 from openbell.desk.settings import load
+from openbell.desk.settings.access import make_access
 from openbell.gateway.oauth.passphrases import fits
 from openbell.gateway.oauth.secret_texts import digest
 from openbell.stores.access import static_tokens, users
@@ -65,7 +65,7 @@ def test_the_operator_gets_every_scope_and_others_read(tmp_path: Path) -> None:
     operator, other = user(tmp_path), user(tmp_path, "ann.b-1_2")
     assert operator
     assert other
-    assert (sorted(operator.scopes), sorted(other.scopes)) == (["admin", "read", "trade"], ["read"])
+    assert (sorted(operator.scopes), sorted(other.scopes)) == (["admin", "read", "trade", "write"], ["read"])
     assert fits(PASSPHRASE, operator.passphrase)
     assert not fits(PASSPHRASE + "x", operator.passphrase)
     assert (operator.passphrase.n, operator.passphrase.r, operator.passphrase.p) == (2**15, 8, 3)
@@ -186,7 +186,7 @@ def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
         ["sh", "-e", "-c", block], env=variables, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert block.count("openbell ") == 7
+    assert block.count("openbell ") == 8
     shown = [line.split()[0] for line in done.stdout.splitlines()]
     assert [first for first in shown if first in {"nightly", "robot", "ann"}] == [
         "ann",

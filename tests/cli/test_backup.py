@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from openbell.desk.backup import making, restoring
+from openbell.desk.operations.backup import making, manifest, restoring
 from openbell.desk.settings import load
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
@@ -231,6 +232,47 @@ def test_a_damaged_copy_is_refused_and_nothing_is_changed(tmp_path: Path, copied
         assert not (tmp_path / "home").exists()
         shutil.rmtree(tmp_path / "copy")
     assert list(tmp_path.iterdir()) == []
+
+
+def _link(path: Path, target: Path) -> None:
+    """Put a link to the same content in place of a file or folder, so that its hash still fits."""
+    shutil.move(path, target)
+    path.symlink_to(target)
+
+
+def _name_more(copy: Path, name: str) -> None:
+    """Add a file to a backup and to its manifest, as somebody could who knows its form."""
+    (copy / name).parent.mkdir(parents=True, exist_ok=True)
+    (copy / name).write_text("more")
+    found = manifest.read(copy)
+    manifest.write(copy, replace(found, files={**found.files, name: manifest.describe(copy / name)}))
+
+
+HOSTILE: dict[str, Callable[[Path], None]] = {
+    "'openbell.toml', which is a link or no file": lambda copy: (copy / "openbell.toml").symlink_to("/etc/passwd"),
+    "'simulated/records.sqlite', which is a link": lambda copy: _link(
+        copy / "simulated/records.sqlite", copy.parent / "elsewhere"
+    ),
+    "'simulated', which is a link": lambda copy: _link(copy / "simulated", copy.parent / "elsewhere"),
+    "'pipe', which is a link or no file": lambda copy: os.mkfifo(copy / "pipe"),
+    "'simulated/more.toml', which its manifest does not name": lambda copy: (copy / "simulated/more.toml").touch(),
+    "the manifest names 'bin/sitecustomize.py', which is no file of a home": lambda copy: _name_more(
+        copy, "bin/sitecustomize.py"
+    ),
+}
+
+
+def test_attack_backup_with_links_and_files_that_nobody_copied(tmp_path: Path, copied: Path) -> None:
+    for sentence, change in HOSTILE.items():
+        shutil.copytree(copied / "copy", tmp_path / "copy")
+        change(tmp_path / "copy")
+        refused = run(tmp_path / "home", "restore", str(tmp_path / "copy"))
+        assert refused.returncode == 1, sentence
+        assert sentence in refused.stderr, refused.stderr
+        assert "nothing was restored" in refused.stderr
+        assert not (tmp_path / "home").exists()
+        for each in tmp_path.iterdir():
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
 
 
 def test_a_home_in_use_or_with_files_is_refused(tmp_path: Path, copied: Path) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from openbell.cli.chart_image_checks import check_chart_images
 from openbell.cli.findings import Finding
-from openbell.desk.chart_image.errors import KEY_VARIABLE
-from openbell.desk.chart_image.pictures import FOLDER
+from openbell.cli.vendor_checks import check_chart_images
 from openbell.desk.desk import Desk
+from openbell.desk.pictures.chart_image.errors import KEY_VARIABLE
+from openbell.desk.pictures.chart_image.pictures import FOLDER
 from openbell.desk.settings import load
 
 AS_OF = "2026-01-07T15:00:00Z"

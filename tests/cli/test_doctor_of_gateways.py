@@ -37,7 +37,7 @@ def test_a_gateway_that_answers_and_its_tokens(tmp_path: Path) -> None:
         code, output = doctor(tmp_path, PORT=str(gateway.port))
         assert code == 0, output
         assert f"gateway answers on http://127.0.0.1:{gateway.port}" in output
-        assert "4 tokens and 0 users with a passphrase" in output
+        assert "5 tokens and 0 users with a passphrase" in output
 
 
 def test_another_program_on_the_port(tmp_path: Path) -> None:

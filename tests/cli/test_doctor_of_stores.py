@@ -19,7 +19,7 @@ import pytest
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.market.provenance import Origin, Source
-from openbell.stores import bar_files
+from openbell.stores.parquet import bar_files
 from openbell.stores.port import BarStore, Span
 from tests.client import OPENBELL, Client, environment, run
 from tests.feeds.alpaca_server import AlpacaServer
@@ -148,19 +148,6 @@ def test_a_collector_fetches_lost_minutes_again(
     assert [again[each["timestamp"]] for each in expected[3:]] == expected[3:]  # a few minutes may have passed
 
 
-def test_bars_of_a_home_of_an_earlier_version_are_counted_once(tmp_path: Path) -> None:
-    with closing(store_of(tmp_path, {"FEED": "none"})) as store:
-        store.write([minutes("BTC/USD", SEPTEMBER, 5 * 1440)], LIVE, covers=DAYS)
-    with closing(sqlite3.connect(tmp_path / "data" / "buffer.sqlite")) as db:
-        db.execute("DELETE FROM stored")
-        db.commit()
-    found = run(tmp_path, "doctor", FEED="none")
-    assert found.returncode == 0
-    assert "the bars of 1 period were written by an earlier version and are not counted yet" in found.stdout
-    assert "counted the bars of 1 period" in run(tmp_path, "doctor", "--mend", FEED="none").stdout
-    assert "earlier version" not in run(tmp_path, "doctor", FEED="none").stdout
-
-
 # Nothing is changed
 
 
@@ -201,7 +188,7 @@ def test_it_changes_nothing_in_a_home(tmp_path: Path, killed: bool) -> None:
             client.end_input()
             client.process.wait()
     with closing(store_of(tmp_path, {})) as store:
-        source = store.sources(BTC, Span(0, EVER)).pop()
+        source = store.sources.of(BTC, Span(0, EVER)).pop()
         store.write(
             [minutes("ETH/USD", SEPTEMBER, 5 * 1440), minutes("SOL/USD", SEPTEMBER, 5 * 1440)], source, covers=DAYS
         )

@@ -269,6 +269,14 @@ def runs_token_remove(home: Path) -> None:
     assert done(home, "token", "remove", "ci", code=1) == ""
 
 
+def runs_consent_list(home: Path) -> None:
+    assert done(home, "consent", "list").startswith("no consents")
+
+
+def runs_consent_revoke(home: Path) -> None:
+    assert done(home, "consent", "revoke", "nobody", code=1) == ""
+
+
 def a_scenario(home: Path) -> None:
     decision = '{"symbol": "AAPL", "action": "HOLD", "confidence": 0.5, "reasoning": "none"}'
     done(home, "call", "decisions", "save_decision", decision, "--trade", *AT, "--scenario", "one")
@@ -391,8 +399,12 @@ def runs_watch_remove(home: Path) -> None:
     assert "watchlist" not in run(home, "import", str(file), "--symbol", "SPY").stderr, (
         "an import does not add it again"
     )
-    assert "added to the watchlist: ZZZZ (" in run(home, "import", str(file), "--symbol", "ZZZZ").stderr
-    assert done(home, "watch", "list").split()[-1] == "ZZZZ"
+    assert "added to the watchlist" not in run(home, "import", str(file), "--symbol", "ZZZZ").stderr, (
+        "this desk is simulated"
+    )
+    added = run(home, "import", str(file), "--symbol", "ZZZZ", FEED="none")
+    assert "added to the watchlist: ZZZZ (" in added.stderr
+    assert "ZZZZ" not in done(home, "watch", "list").split()
     assert done(home, "watch", "list", FEED="none").split() == ["ZZZZ"]
     assert done(home, "watch", "add", "SPY") == "added SPY\n"
     assert done(home, "watch", "list", FEED="none").split() == ["SPY", "ZZZZ"]
@@ -434,6 +446,8 @@ RUNS: dict[str, Callable[[Path], None]] = {
     "token list": runs_token_list,
     "token add": runs_token_add,
     "token remove": runs_token_remove,
+    "consent list": runs_consent_list,
+    "consent revoke": runs_consent_revoke,
     "scenario list": runs_scenario_list,
     "scenario reset": runs_scenario_reset,
     "scenario remove": runs_scenario_remove,

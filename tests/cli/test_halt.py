@@ -18,11 +18,14 @@ from typing import Any
 import pytest
 
 from openbell.desk.desk import Desk
+from openbell.desk.orders.halt_file import HaltFile
+from openbell.desk.orders.halt_sync import HaltSync
 from openbell.desk.settings import load
-from openbell.desk.trading.halt_sync import HaltSync
 from openbell.market.clock import FixedClock
 from openbell.stores.records import orders as queries
+from openbell.stores.records import switches
 from openbell.stores.records.journal import Journal
+from openbell.trading.halt import Halt
 from openbell.trading.orders import State
 from tests.client import OPENBELL, PATIENCE, environment, run
 from tests.gateway.streamable.gateways import Up
@@ -62,6 +65,26 @@ def test_a_halt_cancels_in_every_market_whichever_the_settings_name(tmp_path: Pa
         (order,) = call(tmp_path, "get_orders", {}, SIM_SEED=seed, **settings)["orders"]
         assert (order["status"], order["reason"]) == ("cancelled", "trading was halted"), seed
         assert call(tmp_path, "place_order", AGAIN, SIM_SEED=seed, **settings)["status"] == "open"
+
+
+def test_the_words_of_a_reason_do_not_weaken_a_halt(tmp_path: Path) -> None:
+    """A halt of which nobody can tell cancels nothing. Its word "unknown" in the operator's reason is a word like others."""
+    reason = "unknown: fills look wrong"
+    placed = call(tmp_path, "place_order", ORDER)
+    assert placed["status"] == "open", placed
+    done = run(tmp_path, "halt", "--reason", reason)
+    assert "1 resting order that could open a position was cancelled\n" in done.stdout, done.stderr
+    assert f"trading is halted: {reason}" in json.dumps(call(tmp_path, "place_order", AGAIN))
+
+    async def recorded_anew() -> None:
+        async with Desk(load({"OPENBELL_HOME": str(tmp_path), "OPENBELL_TRADE": "1"})) as desk:
+            trading = desk.trading
+            await trading.halts.resume()  # on another machine
+            trading.halt_file.set(reason, time.time())  # while the database could not be reached
+            await HaltSync(trading.halt_file, trading.records, trading.halts, desk.hub).step()
+            assert await trading.records.read(switches.halted) == Halt(reason)
+
+    asyncio.run(recorded_anew())
 
 
 def test_the_count_includes_orders_that_another_process_cancels_first(tmp_path: Path) -> None:
@@ -263,15 +286,15 @@ def test_a_resume_ends_no_halt_that_it_does_not_belong_to(tmp_path: Path, resume
             sync = HaltSync(file, trading.records, trading.halts, desk.hub)
             file.set("A", time.time())
             await sync.step()
-            assert await trading.halts.reason() == "A"
+            assert await trading.halts.current() == Halt("A")
             for resumes in (resumed_first, not resumed_first):
                 if resumes:
                     await trading.halts.resume()  # on another machine
                 else:
                     file.set("B", time.time())  # while the database cannot be reached
             await sync.step()
-            assert file.read() == "A", "a second halt keeps the reason of the first"
-            assert await trading.halts.reason() == "A"
+            assert file.read() == Halt("A"), "a second halt keeps the reason of the first"
+            assert await trading.halts.current() == Halt("A")
             await trading.halts.resume()
             await sync.step()
             assert file.read() is None
@@ -330,3 +353,14 @@ def test_a_halt_without_its_file_says_that_the_records_are_halted(tmp_path: Path
     assert done.returncode == 1
     assert "this home is not halted" in done.stderr
     assert "halted: no position" not in done.stdout
+
+
+def test_a_halt_file_that_is_not_utf8_halts_and_can_be_noted_in_the_ledger(tmp_path: Path) -> None:
+    file = HaltFile(tmp_path / "halted")
+    file.path.write_bytes("Störung\n".encode("latin-1"))
+    halt = file.read()
+    assert halt is not None
+    assert not halt.known
+    file.note_entry("a ledger", 7)
+    assert file.entry("a ledger") == 7
+    assert file.read() is not None

@@ -140,10 +140,21 @@ def test_a_read_only_desk_answers_what_is_open_to_everybody(tmp_path: Path) -> N
         assert found["parts"]["records"]["state"] == "unknown"
 
 
-def test_settings_that_cannot_be_read_are_said_in_one_line(tmp_path: Path) -> None:
+def test_settings_that_cannot_be_read_are_said_in_one_line_and_in_the_report(tmp_path: Path) -> None:
     done = run(tmp_path, "health", FEED="nonsense")
-    assert (done.returncode, done.stdout) == (2, "")
+    assert done.returncode == 2
+    report = json.loads(done.stdout)
+    assert (report["state"], report["home"]) == ("down", str(tmp_path))
+    assert report["parts"]["settings"]["state"] == "failing"
+    assert "OPENBELL_FEED" in report["parts"]["settings"]["text"]
     assert done.stderr.count("\n") == 1 and "OPENBELL_FEED" in done.stderr
+
+
+def test_a_home_of_an_unknown_user_is_reported_as_it_was_given(tmp_path: Path) -> None:
+    given = "~no-such-user/openbell"
+    code, report = health(tmp_path, HOME=given)
+    assert (code, report["state"], report["home"]) == (2, "down", given)
+    assert "OPENBELL_HOME" in report["parts"]["settings"]["text"]
 
 
 def test_it_takes_little_processor_time_and_loads_no_other_command(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ import pytest
 from openbell.market.bars import Bars, closed_at, resample
 from openbell.market.clock import parse_time
 from openbell.market.instruments import parse
-from openbell.market.plan import buckets
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
+from openbell.market.series_plan import buckets
 from openbell.market.timeframes import SHORT, Timeframe, name_of
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
@@ -151,7 +151,7 @@ def test_simulated_bars_are_marked_and_never_imported_as_real(tmp_path: Path, su
     assert not (tmp_path / "home" / "data").exists()
 
 
-@pytest.mark.parametrize("recorded", ["raw", "split", "all", "adjusted"])
+@pytest.mark.parametrize("recorded", ["raw", "split", "all"])
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_an_export_keeps_what_its_prices_are_adjusted_for(tmp_path: Path, recorded: str, suffix: str) -> None:
     days = bars(Series(AAPL, Timeframe.D1), buckets(AAPL, Timeframe.D1, 1_700_000_000, 1_710_000_000)[0])
@@ -161,12 +161,11 @@ def test_an_export_keeps_what_its_prices_are_adjusted_for(tmp_path: Path, record
     first, second = tmp_path / f"1.{suffix}", tmp_path / f"2.{suffix}"
     done = run(tmp_path / "one", "export", "AAPL", "-o", str(first), FEED="none")
     hint = re.search(r"--adjustment \w+$", done.stderr)
-    expected = "all" if recorded == "adjusted" else recorded
     assert (hint is not None) == (suffix == "csv" and recorded != "raw")
     options = hint[0].split() if hint else []
     assert run(tmp_path / "two", "import", str(first), "--symbol", "AAPL", *options, FEED="none").returncode == 0
     with closing(ParquetStore(tmp_path / "two" / "data")) as store:
-        assert store.sources(days.series, Span(0, 2**40)) == {Source(Origin.IMPORTED, "import", expected)}
+        assert store.sources.of(days.series, Span(0, 2**40)) == {Source(Origin.IMPORTED, "import", recorded)}
     assert run(tmp_path / "two", "export", "AAPL", "-o", str(second), FEED="none").returncode == 0
     assert first.read_bytes() == second.read_bytes()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path, PureWindowsPath
 from typing import Any
@@ -18,6 +19,7 @@ from openbell.cli.clients import CLIENTS, Machine, Server, file_of
 from openbell.market.errors import Refused
 from tests.cli.in_process import command
 
+INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 PROGRAM = str(Path(sys.executable).with_name("openbell"))
 SERVER = Server("openbell-chartgen", ["/bin/openbell", "mcp", "chartgen"], {})
 ENTRIES: dict[str, dict[str, Any]] = {
@@ -51,6 +53,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The home of a user without any client."""
     for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "APPDATA"):
         monkeypatch.delenv(name, raising=False)
+    for name in [each for each in os.environ if each.startswith(("OPENBELL_", "ALPACA_", "CHART_IMG_"))]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     return tmp_path
 
@@ -207,3 +211,52 @@ def test_only_files_are_changed(home: Path) -> None:
 def test_a_number_that_a_rewrite_would_change_is_refused(number: str) -> None:
     with pytest.raises(Refused, match="more digits than a rewrite would keep"):
         changed(f'{{"x": {number}}}', CLIENTS["cursor"], [SERVER], Path("c.json"))
+
+
+def test_the_feed_and_the_settings_of_the_shell_are_in_the_entry(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBELL_FEED", "stocks=alpaca,crypto=ccxt:kraken")
+    monkeypatch.setenv("OPENBELL_RISK_COLLAR", "0.02")
+    monkeypatch.setenv("OPENBELL_TIMEOUT", "")
+    monkeypatch.setenv("OPENBELL_NO_SETTING", "1")
+    for name in ("ALPACA_API_KEY", "ALPACA_SECRET_KEY", "OPENBELL_INFLUX_TOKEN"):
+        monkeypatch.setenv(name, "hidden-value")
+    monkeypatch.setenv("OPENBELL_DATABASE_URL", "postgresql://me:hidden-value@127.0.0.1/desk")
+    shown = install(home, "cursor", "--server", "chartgen", "--yes")
+    entry = json.loads((home / ".cursor" / "mcp.json").read_text())["mcpServers"]["openbell-chartgen"]
+    assert entry["env"] == {
+        "OPENBELL_FEED": "stocks=alpaca,crypto=ccxt:kraken",
+        "OPENBELL_HOME": str(home / "desk"),
+        "OPENBELL_RISK_COLLAR": "0.02",
+    }
+    assert '"OPENBELL_FEED": "stocks=alpaca,crypto=ccxt:kraken"' in shown, "the change is shown"
+    assert "ALPACA_API_KEY, ALPACA_SECRET_KEY, OPENBELL_DATABASE_URL, OPENBELL_INFLUX_TOKEN not written" in shown
+    assert "hidden-value" not in shown + json.dumps(entry)
+
+
+def test_a_server_that_the_client_starts_uses_the_feed_of_the_shell(home: Path) -> None:
+    ended, _, errors = command(home / "desk", "install", "claude-code", "--server", "chart-signals", "-y", FEED="none")
+    assert not ended, errors
+    entry = json.loads((home / ".claude.json").read_text())["mcpServers"]["openbell-chart-signals"]
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
+    asked = json.dumps(
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "get_capabilities", "arguments": {}}}
+    )
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("OPENBELL_")} | entry["env"]
+    done = subprocess.run(
+        [entry["command"], *entry["args"]],
+        input=f"{line}\n{asked}\n",
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    answer = json.loads(done.stdout.splitlines()[-1])
+    assert answer["result"]["_meta"]["openbell/truth"]["feed"] == "none"
+
+
+def test_settings_with_which_no_server_would_start_are_refused(home: Path) -> None:
+    ended, out, errors = command(home / "desk", "install", "cursor", "-y", FEED="alpca")
+    assert ended == 1
+    assert "alpca" in out + errors
+    assert not (home / ".cursor").exists()

@@ -69,7 +69,7 @@ def test_up_and_a_client_that_sends_garbage(tmp_path: Path) -> None:
 
 def test_a_collector_and_a_backtester_until_they_are_stopped(tmp_path: Path) -> None:
     replayed = {"AS_OF": "2026-01-07T15:00:00Z", "REPLAY_SPEED": "600"}
-    commands = {"collect": ("collect",), "backtester": ("backtester", "--port", "0", "--host", "0.0.0.0")}
+    commands = {"collect": ("collect",), "backtester": ("backtester", "--port", "0", "--host", "0.0.0.0", "--insecure")}
     for name, words in commands.items():
         with running(tmp_path / name, tmp_path / "log", *words, **(replayed if name == "collect" else {})) as process:
             assert process.stdout

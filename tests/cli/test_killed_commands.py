@@ -86,7 +86,7 @@ def words_of(kind: str, folder: Path) -> list[str]:
 def stored(home: Path) -> Iterator[ParquetStore]:
     with closing(ParquetStore(home / "data")) as store:
         yield store
-        assert store.problems() == []
+        assert store.audit.problems() == []
 
 
 def check_acknowledged(store: ParquetStore, line: str, version: int, where: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,7 +15,6 @@ from openbell.desk.settings import load
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
-from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import BarStore, Span
 from tests.client import run
 from tests.stores.influx_server import InfluxServer, NotHere
@@ -24,33 +22,6 @@ from tests.stores.samples import DAY, EVER, LIVE, MINUTE, SEPTEMBER
 from tests.stores.samples import run as minutes
 
 BTC = Series(parse("BTC/USD"))
-VERSION_1 = """
-CREATE TABLE series (
-    id INTEGER PRIMARY KEY, symbol TEXT NOT NULL UNIQUE, epoch INTEGER NOT NULL DEFAULT 0,
-    version INTEGER NOT NULL DEFAULT 0, compacted_seq INTEGER NOT NULL DEFAULT 0,
-    compacted_from INTEGER NOT NULL DEFAULT 0
-) STRICT;
-CREATE TABLE bars (
-    series INTEGER NOT NULL, time INTEGER NOT NULL, seq INTEGER NOT NULL, data BLOB NOT NULL,
-    PRIMARY KEY (series, time)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE coverage (
-    series INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL, PRIMARY KEY (series, start)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE months (
-    series INTEGER NOT NULL, month TEXT NOT NULL,
-    origin TEXT NOT NULL, feed TEXT NOT NULL, adjustment TEXT NOT NULL, PRIMARY KEY (month, series)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE leases (
-    name TEXT PRIMARY KEY, token INTEGER NOT NULL, holder TEXT NOT NULL, expires REAL NOT NULL
-) STRICT;
-CREATE TABLE problems (at REAL NOT NULL, path TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
-CREATE TABLE counter (seq INTEGER NOT NULL) STRICT;
-INSERT INTO counter VALUES (0);
-PRAGMA user_version = 1;
-PRAGMA journal_mode = WAL;
-"""
-"""The buffer as it was before coverage remembered when it was written."""
 
 
 @pytest.fixture(scope="module")
@@ -102,37 +73,6 @@ def test_doctor_finds_and_mends_what_was_covered_too_early(tmp_path: Path, setti
         assert len(store.read(Series(parse("AAPL")), 0, EVER)) == 10
 
 
-def old_buffer(home: Path, *coverage: tuple[int, int]) -> None:
-    (home / "data").mkdir(parents=True)
-    with closing(sqlite3.connect(home / "data" / "buffer.sqlite")) as db:
-        db.executescript(VERSION_1)
-        db.execute("INSERT INTO series (id, symbol) VALUES (1, 'BTC/USD')")
-        db.executemany("INSERT INTO coverage VALUES (1, ?, ?)", coverage)
-        db.commit()
-
-
-def test_coverage_of_an_older_home_that_ends_after_now_is_bad(tmp_path: Path) -> None:
-    now = int(time.time() // 60 * 60)
-    old_buffer(tmp_path, (SEPTEMBER, SEPTEMBER + DAY), (now - DAY, now + DAY))
-
-    found = run(tmp_path, "doctor", FEED="none")
-
-    assert found.returncode == 1
-    assert found.stdout.count("before it had ended") == 1
-    assert run(tmp_path, "doctor", "--mend", FEED="none").returncode == 0
-    with closing(ParquetStore(tmp_path / "data")) as store:
-        assert store.gaps(BTC, Span(SEPTEMBER, SEPTEMBER + DAY)) == []
-        assert now <= store.gaps(BTC, Span(now - DAY, now + DAY))[0].start <= time.time()
-
-
-def test_an_older_home_is_used_without_a_step_by_hand(tmp_path: Path) -> None:
-    old_buffer(tmp_path, (SEPTEMBER, SEPTEMBER + DAY))
-    with closing(ParquetStore(tmp_path / "data")) as store, closing(ParquetStore(tmp_path / "data")) as other:
-        store.write([minutes("BTC/USD", SEPTEMBER + DAY, 10)], LIVE, covers=Span(SEPTEMBER + DAY, SEPTEMBER + 2 * DAY))
-        assert other.gaps(BTC, Span(SEPTEMBER, SEPTEMBER + 3 * DAY)) == [Span(SEPTEMBER + 2 * DAY, SEPTEMBER + 3 * DAY)]
-        assert other.premature() == []
-
-
 def test_imported_bars_are_never_mended_away(tmp_path: Path, settings: dict[str, str]) -> None:
     """No feed has them. The coverage was written in what is the future now: the clock was or is wrong."""
     now = int(time.time() // 60 * 60)
@@ -142,6 +82,6 @@ def test_imported_bars_are_never_mended_away(tmp_path: Path, settings: dict[str,
         buffer: Any = store
         with buffer._buffer.transaction() as db:
             db.execute("UPDATE coverage SET written = ?", (now + 10 * DAY,))
-        assert store.premature() == []
-        assert store.mend() == []
+        assert store.audit.premature() == []
+        assert store.audit.mend() == []
         assert store.read(kept.series, 0, EVER).same_as(kept)

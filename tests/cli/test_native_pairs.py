@@ -13,8 +13,8 @@ import pytest
 
 from openbell.market.clock import iso, parse_time
 from openbell.market.instruments import parse
-from openbell.market.plan import buckets
 from openbell.market.series import Series
+from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from tests.client import run
@@ -132,4 +132,4 @@ def test_a_backfill_beside_the_collector_of_the_same_symbol_stores_the_vendors_b
         assert_same(found, alpaca.truth(BTC, start, int(found.time[-1]) + MINUTE))
         hours = store.read(Series(BTC, Timeframe.H1), start, EVER)
         assert_same(hours, alpaca.longer(hours.series, start, int(hours.time[-1]) + 3600))
-        assert store.problems() == []
+        assert store.audit.problems() == []

@@ -90,7 +90,7 @@ def test_bars_that_another_process_stores_meanwhile_are_seen(tmp_path: Path) -> 
 
     def newest() -> Any:
         given = {"symbol": "BTC/USD", "timeframe": "1m", "limit": 1, "force_refresh": True}
-        return client.call("get_candles", given)["result"]["structuredContent"]
+        return json.loads(client.call("get_candles", given)["result"]["content"][0]["text"])
 
     with Client(home, command=[*OPENBELL, "mcp", "market-data", "--read-only"], FEED="none") as client:
         client.initialize()

@@ -9,8 +9,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tools.reference import pages
 
-from openbell.cli.reference import pages
 from openbell.indicators.registry import all_indicators
 from openbell.protocol.server import declare
 from openbell.servers import NAMES, load

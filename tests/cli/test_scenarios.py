@@ -19,7 +19,7 @@ import pytest
 
 from openbell.desk.desk import make_clock
 from openbell.desk.settings import load
-from openbell.desk.trading.record_locations import Scenarios, make_records
+from openbell.desk.settings.open_records import Scenarios, make_records
 from openbell.market.clock import iso, parse_time
 from openbell.stores.records.journal import Journal
 from tests.client import OPENBELL, PATIENCE, Client, run
@@ -164,6 +164,20 @@ def test_a_scenario_that_is_not_there_is_one_line(tmp_path: Path, command: str) 
         assert done.stdout == ""
         assert done.stderr.startswith(f"openbell: no scenario {name!r}")
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("command", ["reset", "remove"])
+def test_a_scenario_of_another_market_is_named_with_the_setting_that_reads_it(tmp_path: Path, command: str) -> None:
+    (tmp_path / "scenarios" / "crash").mkdir(parents=True)
+    (tmp_path / "simulated" / "seed-7" / "scenarios" / "other").mkdir(parents=True)
+
+    real = run(tmp_path, "scenario", command, "crash")
+    seeded = run(tmp_path, "scenario", command, "other", FEED="none")
+
+    assert real.returncode == seeded.returncode == 1
+    assert "no scenario 'crash'" in real.stderr and "OPENBELL_FEED=none" in real.stderr
+    assert "OPENBELL_FEED=sim OPENBELL_SIM_SEED=7 reads that of the simulated market" in seeded.stderr
+    assert (tmp_path / "scenarios" / "crash").is_dir()
 
 
 def test_a_scenario_in_use_is_neither_emptied_nor_removed(tmp_path: Path, settings: dict[str, str]) -> None:

@@ -15,8 +15,8 @@ from rich.text import Text
 from openbell.cli.board import AccountPart, Movers, account_line, closed_heading, mover_of
 from openbell.cli.screen import Board, Mover, Section, percent, screen, sparkline
 from openbell.desk.desk import Desk
+from openbell.desk.orders.portfolio import Balance
 from openbell.desk.settings import load
-from openbell.desk.trading.portfolio import Balance
 from openbell.market.bars import Bars, make
 from openbell.market.clock import parse_time
 from openbell.market.instruments import parse
@@ -186,6 +186,18 @@ def minutes(symbol: str, *at: str) -> Bars:
 def test_the_change_of_a_mover_is_since_the_previous_close() -> None:
     bars = minutes("BTC/USD", "2026-11-13T23:58Z", "2026-11-13T23:59Z", "2026-11-14T00:00Z", "2026-11-14T09:00Z")
     assert mover_of(bars).change == pytest.approx(100.0)
+
+
+def test_the_squeeze_of_the_live_view_is_that_of_the_symbols_own_history() -> None:
+    def signals(*sizes: tuple[int, float]) -> str:
+        reach = np.repeat([size for _, size in sizes], [count for count, _ in sizes])
+        close = 100.0 + reach * (-1.0) ** np.arange(len(reach))
+        opens = parse_time("2026-11-13T10:00Z") + 60 * np.arange(len(close))
+        return mover_of(make(parse("BTC/USD"), Timeframe.M1, opens, close, close, close, close, close)).signals
+
+    assert "squeeze" not in signals((300, 0.1)), "within the contract's 4 % of the price, and as always"
+    assert "squeeze" in signals((200, 0.1), (25, 0.01)).split()
+    assert "squeeze" not in signals((50, 0.1)), "too few bars to compare"
 
 
 def test_the_heading_of_closed_markets_says_when_they_open() -> None:

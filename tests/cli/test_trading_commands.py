@@ -24,12 +24,12 @@ from openbell.market.clock import FixedClock
 from openbell.market.provenance import Origin, Source
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.records import checkpoints
-from openbell.stores.records.head import HeadFile
 from openbell.stores.records.journal import Journal
+from openbell.stores.records.ledger_head_file import HeadFile
 from openbell.stores.records.records import Records
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.sqlite import SqliteDatabase, engine_for
 from openbell.stores.records.tables import JOURNALED, ledger
-from openbell.stores.records.view import View
 from openbell.trading import amounts
 from openbell.trading.fills import Fill
 from openbell.trading.ledger import GENESIS, Head, digest
@@ -123,9 +123,9 @@ def test_what_was_not_touched_is_as_it_was_written(home: Path) -> None:
     first, second, third = said.splitlines()
     assert first.startswith("ok    ")
     assert second == "note  1 of 1 fills' bars are stored, all unchanged"
-    number, sealed = third.removeprefix("head  ").split(":")
+    number, scheme, sealed = third.removeprefix("head  ").split(":")
     assert first == f"ok    {number} entries, all unchanged"
-    assert len(sealed) == 64
+    assert (scheme, len(sealed)) == ("1", 64)
 
 
 def test_a_home_in_which_nothing_was_done_is_well(tmp_path: Path) -> None:
@@ -209,8 +209,8 @@ def test_a_head_that_somebody_noted_elsewhere_finds_what_the_machine_cannot(
     assert verified(home, "--head", early) == []
     assert verified(home, "--head", now) == []
     assert verified(home, "--head", f" {now} ") == []
-    number, sealed = now.split(":")
-    assert verified(home, "--head", f"{number}:{'0' * 64}")
+    number, sealed = now.split(":", 1)
+    assert verified(home, "--head", f"{number}:{GENESIS}")
     assert verified(home, "--head", f"4:{sealed}")
     assert verified(home, "--head", f"{int(number) + 1}:{sealed}")
     _reseal(home, lambda body: body.replace('"confidence":0.5', '"confidence":0.9'))
@@ -218,7 +218,15 @@ def test_a_head_that_somebody_noted_elsewhere_finds_what_the_machine_cannot(
     command(home, "verify", "--adopt")
     assert verified(home) == [], "who can write everything on this machine can also note a new head"
     assert verified(home, "--head", early)
-    for bad in ("", "12", "x:y", f"-1:{sealed}", f"{number}:{sealed[:-1]}", f"{number}:{sealed.upper()}!"):
+    for bad in (
+        "",
+        "12",
+        "x:y",
+        f"-1:{sealed}",
+        f"{number}:{'0' * 64}",
+        f"{number}:{sealed[:-1]}",
+        f"{number}:{sealed.upper()}!",
+    ):
         code, _, errors = command(home, "verify", "--head", bad)
         assert (code, errors) == (2, "openbell: --head must have the form NUMBER:HASH\n")
 

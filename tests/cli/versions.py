@@ -17,15 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-from openbell.desk.bars import BarService
+from openbell.desk.bars.service import BarService
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.market.bars import Bars, resample
 from openbell.market.clock import iso
 from openbell.market.instruments import parse
-from openbell.market.plan import buckets
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
+from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
 from openbell.stores.periods import by_period
 from tests.stores.lean import without_pandas

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from openbell.desk.bar_facts import bar_facts
-from openbell.desk.bars import BarService
+from openbell.desk.bars.facts import bar_facts
+from openbell.desk.bars.service import BarService
 from openbell.market.bars import Bars
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 
-from openbell.desk.events import WATCHLIST, Hub
-from openbell.desk.watching import WatchlistSource
-from openbell.desk.watchlist import WatchlistFile
+from openbell.desk.bars.watchlist import WatchlistFile
+from openbell.desk.event_sources import WatchlistSource
+from openbell.desk.events.hub import WATCHLIST, Hub
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import Bars, make
 from openbell.market.errors import FeedUnavailable, NoSuchSeries
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument, parse
-from openbell.market.plan import Native
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
+from openbell.market.series_plan import Native
 from openbell.market.timeframes import Timeframe
 
 BTC = parse("BTC/USD")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from openbell.desk.adjustments import Compared, factor, to_compare, widened
+from openbell.desk.bars.adjustments import Compared, factor, to_compare, widened
 from openbell.market.bars import Bars, closed_at
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore

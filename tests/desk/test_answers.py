@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from openbell.desk.answers import covered_by, covered_by_file
-from openbell.desk.bars import BarService
+from openbell.desk.bars.history_coverage import covered_by, covered_by_imports
+from openbell.desk.bars.service import BarService
 from openbell.market.bars import Bars, closed_at, resample
 from openbell.market.clock import FixedClock
 from openbell.market.instruments import parse
-from openbell.market.plan import Native, buckets
 from openbell.market.series import Series
+from openbell.market.series_plan import Native, buckets
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
@@ -92,16 +92,21 @@ def test_a_file_covers_its_bars_but_not_a_long_silence(
     whole = days(symbol, START, at("2025-01-18"), timeframe)
     rows = np.arange(len(whole))
     file = whole.take((rows < 4) | (rows >= 4 + missing))
-    end = int(file.time[-1]) + 99
-    before, after = int(whole.time[4]) if symbol != "AAPL" else closed_at(whole.take(slice(0, 4))), int(file.time[4])
-    both = [Span(int(file.time[0]), before), Span(after, end)]
-    assert covered_by_file(file, Span(int(file.time[0]), end)) == (both if hole else [Span(int(file.time[0]), end)])
+    start, end, after = int(file.time[0]), closed_at(file), int(file.time[4])
+    both = [Span(start, int(whole.time[4])), Span(after, end)]
+    assert covered_by_imports(file, end) == (both if hole else [Span(start, end)])
 
 
 def test_a_weekend_is_no_hole_in_a_file() -> None:
     file = days("AAPL", START, FRIDAY)
-    whole = Span(int(file.time[0]), FRIDAY)
-    assert covered_by_file(file, whole) == [whole]
+    assert covered_by_imports(file, FRIDAY) == [Span(int(file.time[0]), FRIDAY)]
+
+
+def test_a_night_belongs_to_the_session_before_it_as_far_as_it_has_passed() -> None:
+    file = days("AAPL", START, FRIDAY)
+    monday = at("2025-03-10T13:30:00Z")
+    assert covered_by_imports(file, SUNDAY)[-1].end == SUNDAY
+    assert covered_by_imports(file, monday + 3600)[-1].end == monday
 
 
 @pytest.mark.parametrize(
@@ -123,9 +128,9 @@ def test_bars_that_lack_beside_a_weekend_of_forex_are_counted_without_it(
     whole = days("EUR/USD", START, at("2025-03-14"), timeframe)
     edges = close - before * timeframe.seconds, reopen + after * timeframe.seconds
     file = whole.take((whole.time < edges[0]) | (whole.time >= edges[1]))
-    span = Span(START, at("2025-03-14"))
+    span = Span(int(file.time[0]), closed_at(file))
     both = [Span(span.start, edges[0]), Span(edges[1], span.end)]
-    assert covered_by_file(file, span) == (both if hole else [span])
+    assert covered_by_imports(file, span.end) == (both if hole else [span])
 
 
 def test_refused_bars_are_left_out() -> None:

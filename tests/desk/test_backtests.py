@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from openbell.backtest.errors import BacktestTimeout
+from openbell.backtest.jobs import BacktestJob
 from openbell.backtest.rules import Setup
 from openbell.backtest.walk_forward import Progress
-from openbell.desk.backtester import LocalBacktester, make_backtester
 from openbell.desk.desk import Desk
-from openbell.desk.grpc_backtester import GrpcBacktester
+from openbell.desk.research.backtester import LocalBacktester, make_backtester
+from openbell.desk.research.grpc_backtester import GrpcBacktester
 from openbell.desk.settings import load
 from openbell.market.errors import InvalidParameter, SettingsError
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
+from openbell.strategies import evaluation
 from openbell.strategies.compiled import compiled
 from openbell.strategies.library import canonical
 from tests.backtest.sample_jobs import image, jobs
@@ -105,6 +108,30 @@ def test_a_job_in_this_process_stops_when_its_caller_is_cancelled_or_too_slow_or
         await until(last.ended.is_set, "the job to end")
         await asyncio.wait([task])
         assert task.exception() is not None
+
+    asyncio.run(main())
+
+
+def test_a_backtest_that_took_too_long_computes_no_further_indicator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise it would keep one of the two threads until its end."""
+    computed, whole, released = [0], evaluation._computed, threading.Event()
+
+    def slowly(*given: Any) -> Any:
+        computed[0] += 1
+        assert released.wait(60)
+        return whole(*given)
+
+    async def main() -> None:
+        backtester, given = LocalBacktester(0.05), jobs()["backtest"]
+        assert isinstance(given, BacktestJob)
+        job = replace(given, strategy=compiled(canonical()["SMA_RSI"]))
+        assert len(job.strategy.steps) > 1
+        monkeypatch.setattr(evaluation, "_computed", slowly)
+        with pytest.raises(BacktestTimeout):
+            await backtester.run(job)
+        released.set()
+        await backtester._threads.close()
+        assert computed[0] == 1
 
     asyncio.run(main())
 

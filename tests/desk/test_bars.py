@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.desk.bars import BarService
-from openbell.desk.writes import GroupedWrites
+from openbell.desk.bars.grouped_writes import GroupedWrites
+from openbell.desk.bars.service import BarService
 from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.port import Feed
 from openbell.feeds.sim.feed import SimFeed
@@ -23,10 +23,11 @@ from openbell.market.bars import Bars, empty, make, merge, resample
 from openbell.market.clock import FixedClock
 from openbell.market.errors import FeedUnavailable, SourceConflict, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
-from openbell.market.plan import buckets
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
+from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
+from openbell.stores.fair_queue import CALLER
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from openbell.stores.threads import Threads
@@ -79,6 +80,29 @@ def test_callers_at_one_time_share_one_request(tmp_path: Path) -> None:
         assert all(answer is answers[0] for answer in answers)
         spans = [(start, end) for _, start, end in feed.asked]
         assert len(spans) == len(set(spans))
+
+    run(tmp_path, work)
+
+
+def test_principals_at_one_time_share_one_request_to_the_vendor(tmp_path: Path) -> None:
+    async def ask(service: BarService, principal: str) -> Bars:
+        CALLER.set(principal)
+        return await service.latest(BTC, Timeframe.M1)
+
+    async def work(store: ParquetStore) -> None:
+        feed = ScriptedFeed()
+        feed.table[BTC] = minutes(100)
+        feed.gate = asyncio.Event()
+        service = BarService(store, feed, FixedClock(NOW))
+        calls = [asyncio.create_task(ask(service, name)) for name in ("alice", "bob", "carol")]
+        while not feed.asked:
+            await asyncio.sleep(0)
+        calls[0].cancel()  # the others still get what its call has started
+        feed.gate.set()
+        _, *answers = await asyncio.gather(*calls, return_exceptions=True)
+        assert [isinstance(answer, Bars) and len(answer) for answer in answers] == [100, 100]
+        assert len(feed.asked) == len(set(feed.asked))
+        assert service.history.fetches[BTC] == len(feed.asked)
 
     run(tmp_path, work)
 
@@ -220,7 +244,7 @@ def test_bars_that_cannot_be_stored_do_not_keep_others_from_it(tmp_path: Path) -
         feed = ScriptedFeed(known=MANY)
         feed.table = {each: {NOW: 7.0} for each in MANY}
         for each in (coin, stock):
-            store.write([bars((NOW - 60, 5.0), instrument=each)], Source(Origin.IMPORTED, "csv", "adjusted"))
+            store.write([bars((NOW - 60, 5.0), instrument=each)], Source(Origin.IMPORTED, "csv", "all"))
         service = BarService(store, feed, clock)
         clock.advance(60)
         failures = await asyncio.gather(*(service.fill(each, Span(NOW, NOW + 60)) for each in MANY))
@@ -380,7 +404,7 @@ def test_a_clock_ahead_of_the_machine_stores_nothing_unfinished_and_covers_nothi
         assert stored.time[-1] <= ended - 60, "the minute under way is not stored"
         assert store.gaps(Series(BTC), Span(began - 600, began + 86400))[-1].end == began + 86400
         assert store.gaps(Series(BTC), Span(began - 600, began + 86400))[-1].start <= ended
-        assert store.premature() == []
+        assert store.audit.premature() == []
 
     run(tmp_path, work)
 

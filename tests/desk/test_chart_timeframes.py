@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from openbell.desk.bars import BarService
+from openbell.desk.bars.service import BarService
 from openbell.desk.importing import Options, read
 from openbell.desk.importing.storing import store as store_files
 from openbell.feeds.none.feed import NoFeed
@@ -18,8 +18,8 @@ from openbell.feeds.sim.feed import SimFeed
 from openbell.market.bars import Bars, closed_at
 from openbell.market.clock import FixedClock, iso, parse_time
 from openbell.market.instruments import Instrument, parse
-from openbell.market.plan import Native, buckets
 from openbell.market.series import Series
+from openbell.market.series_plan import Native, buckets
 from openbell.market.timeframes import CHART, Timeframe
 from openbell.stores.parquet import ParquetStore
 from tests.clocks import HandClock

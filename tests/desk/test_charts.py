@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,9 +15,9 @@ import pytest
 
 from openbell.charts.compose import compose
 from openbell.charts.look import Look
-from openbell.desk.bars import BarService
-from openbell.desk.charts import ChartService
-from openbell.desk.indicators import Evaluation, IndicatorService
+from openbell.desk.bars.service import BarService
+from openbell.desk.pictures.charts import ChartService
+from openbell.desk.pictures.indicators import Evaluation, IndicatorService
 from openbell.feeds.sim.feed import SimFeed
 from openbell.indicators.evaluation import parse_requests
 from openbell.indicators.registry import get
@@ -30,6 +29,7 @@ from openbell.market.series import Series
 from openbell.market.sessions import EXTENDED, REGULAR, SESSIONS
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
+from openbell.stores.threads import Threads
 from tests.desk.scripted import BTC, ScriptedFeed
 from tests.indicators import references
 from tests.market.new_york import oracle
@@ -38,13 +38,10 @@ from tests.market.walks import STOCK, at
 NOW = 1_767_744_000
 
 
-WORKER = ThreadPoolExecutor(1)
-
-
 def service(folder: Path, feed: ScriptedFeed) -> tuple[IndicatorService, BarService, ParquetStore]:
     store = ParquetStore(folder)
     bars = BarService(store, feed, FixedClock(NOW))
-    return IndicatorService(bars, feed, WORKER), bars, store
+    return IndicatorService(bars, feed), bars, store
 
 
 @pytest.mark.parametrize(
@@ -69,7 +66,7 @@ def test_pictures_asked_for_at_once_are_each_drawn(tmp_path: Path) -> None:
     feed = ScriptedFeed()
     feed.table[BTC] = {NOW - 60 * n: 100.0 + n % 9 for n in range(1, 600)}
     indicators, _, store = service(tmp_path, feed)
-    charts = ChartService(WORKER)
+    charts = ChartService(Threads())
 
     async def ask() -> list[bytes]:
         chart = await indicators.evaluate(BTC, Timeframe.M5, 50, parse_requests(["rsi"]))
@@ -101,7 +98,7 @@ class Simulated:
         clock = FixedClock(at(now))
         feed = SimFeed(clock)
         self.store = NotingStore(folder)
-        self.indicators = IndicatorService(BarService(self.store, feed, clock), feed, WORKER)
+        self.indicators = IndicatorService(BarService(self.store, feed, clock), feed)
         self.minutes = asyncio.run(feed.history(Series(STOCK), at(since), at(now)))
         pairs = zip(oracle().open.tolist(), oracle().close.tolist(), strict=True)
         self.hours = [pair for pair in pairs if at(since) <= pair[0] < at(now)]

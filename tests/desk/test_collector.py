@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from openbell.desk import collector as module
-from openbell.desk.bars import BarService
-from openbell.desk.collector import Collector
-from openbell.desk.watchlist import WatchlistFile
+from openbell.desk.bars import collector as module
+from openbell.desk.bars.collector import Collector
+from openbell.desk.bars.service import BarService
+from openbell.desk.bars.watchlist import WatchlistFile
+from openbell.desk.events import leased_work
+from openbell.desk.events.supervision import State
 from openbell.feeds.port import Batch
 from openbell.feeds.routes import RoutedFeed
 from openbell.market.bars import Bars, make
@@ -148,13 +150,13 @@ def test_the_watchlist_is_followed(tmp_path: Path) -> None:
             assert collector.status.watched == 1
         feed.script = [Batch((), NOW + 60)]
         async with collecting(tmp_path, feed, clock, "BTC/USD\nETH/USD\nZZZ\nbad symbol\n") as (collector, _store):
-            await until(lambda: collector.status.state == "collecting")
+            await until(lambda: collector.status.detail == "collecting")
             assert collector.status.watched == 2, "what the feed does not know is left out"
 
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("adjustment", ["raw", "adjusted"])
+@pytest.mark.parametrize("adjustment", ["raw", "all"])
 def test_collecting_goes_on_after_imported_minutes_unless_they_are_adjusted(tmp_path: Path, adjustment: str) -> None:
     async def main() -> None:
         clock = HandClock(NOW + 600)
@@ -181,8 +183,8 @@ def test_a_feed_that_fails_does_not_keep_the_others_waiting(tmp_path: Path) -> N
         feed: Any = RoutedFeed("both", Origin.LIVE, {AssetClass.STOCK: stocks, AssetClass.CRYPTO: crypto})
         async with collecting(tmp_path, feed, HandClock(NOW + 600), "AAPL\nBTC/USD\n") as (collector, store):
             await until(lambda: stored(store) == {NOW: 1.0})
-            await until(lambda: "stocks: waiting for the feed" in collector.status.state)
-            assert "scripted: collecting" in collector.status.state
+            await until(lambda: "stocks: waiting for the feed" in collector.status.detail)
+            assert "scripted: collecting" in collector.status.detail
 
     asyncio.run(main())
 
@@ -196,11 +198,11 @@ def test_symbols_without_a_route_wait_for_an_edit_and_others_are_collected(
         crypto.source = source
         feed: Any = RoutedFeed("crypto=x", Origin.LIVE, {AssetClass.CRYPTO: crypto})
         async with collecting(tmp_path, feed, HandClock(NOW + 600), "AAPL\n") as (collector, _store):
-            await until(lambda: collector.status.state == "nothing to collect")
+            await until(lambda: collector.status.detail == "nothing to collect")
             assert collector.status.watched == 0
             (tmp_path / "watchlist.txt").write_text("AAPL\nBTC/USD\n")
             await until(lambda: collector.status.batches == 1)
-            assert (collector.status.state, collector.status.watched) == ("collecting", 1)
+            assert (collector.status.detail, collector.status.watched) == ("collecting", 1)
 
     asyncio.run(main())
 
@@ -210,13 +212,13 @@ def test_a_second_collector_stands_by_until_the_first_leaves(tmp_path: Path) -> 
         clock = HandClock(NOW)
         one, two = ScriptedFeed(), ScriptedFeed()
         async with collecting(tmp_path, one, clock) as (first, _):
-            await until(lambda: first.status.state == "collecting")
+            await until(lambda: first.status.detail == "collecting")
             other = ParquetStore(tmp_path / "data")
             with pytest.raises(Exception, match="already running"):
-                other.acquire(module.LEASE, "somebody else", 15.0)
+                other.leases.acquire(module.LEASE, "somebody else", 15.0)
             other.close()
         async with collecting(tmp_path, two, clock) as (second, _):
-            await until(lambda: second.status.state == "collecting")
+            await until(lambda: second.status.detail == "collecting")
 
     asyncio.run(main())
 
@@ -226,7 +228,7 @@ def test_a_collector_that_lost_its_lease_writes_nothing_more(tmp_path: Path) -> 
         clock = HandClock(NOW + 600)
         feed = ScriptedFeed()
         async with collecting(tmp_path, feed, clock) as (collector, store):
-            await until(lambda: collector.status.state == "collecting")
+            await until(lambda: collector.status.detail == "collecting")
             other = ParquetStore(tmp_path / "data")
             with other._buffer.transaction() as db:
                 db.execute("UPDATE leases SET token = token + 1, holder = 'another@elsewhere:1:1'")
@@ -282,13 +284,8 @@ def test_a_stream_that_always_breaks_at_once_is_tried_less_and_less_often(
 def test_a_store_that_fails_for_a_while_does_not_end_the_collector(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rests: list[float] = []
-
-    async def rest(seconds: float) -> None:
-        rests.append(seconds)
-
     async def main() -> None:
-        monkeypatch.setattr(Collector, "_rest", staticmethod(rest))
+        monkeypatch.setattr(leased_work, "PAUSE", 0.01)
         feed = ScriptedFeed(Batch((bars((NOW, 10.0)),), NOW + 60), Batch((bars((NOW, 10.0)),), NOW + 60))
         real, failures = ParquetStore.write, [StoreError("disk is full")]
 
@@ -300,7 +297,7 @@ def test_a_store_that_fails_for_a_while_does_not_end_the_collector(
         monkeypatch.setattr(ParquetStore, "write", write)
         async with collecting(tmp_path, feed, HandClock(NOW + 90)) as (_, store):
             await until(lambda: bool(stored(store)), "the bar that came again")
-        assert rests == [5.0]
+        assert not failures
 
     asyncio.run(main())
 
@@ -322,7 +319,7 @@ def test_a_vendor_that_is_ahead_of_the_machine_covers_nothing_that_has_not_ended
             assert collector.status.refused == {"from the future": 1}
             assert now <= store.gaps(Series(BTC), Span(now, now + 86400))[0].start <= ended
             assert collector.status.through <= ended
-            assert store.premature() == []
+            assert store.audit.premature() == []
 
     asyncio.run(main())
 
@@ -343,5 +340,60 @@ def test_prices_and_volumes_beyond_sense_are_refused(tmp_path: Path) -> None:
             await until(lambda: collector.status.batches == 1)
             assert stored(store) == {NOW: 1e15}
             assert collector.status.refused == {"price above 1e15": 1, "price below 1e-15": 1, "volume above 1e18": 1}
+
+    asyncio.run(main())
+
+
+def test_an_adapter_that_raises_something_unknown_ends_neither_the_collector_nor_other_feeds(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        feed = ScriptedFeed(
+            Batch((bars((NOW, 10.0)),), NOW + 60),
+            KeyError("a field that the vendor no longer sends"),
+            Batch((bars((NOW + 60, 11.0)),), NOW + 120),
+        )
+        states: list[State] = []
+        async with collecting(tmp_path, feed, HandClock(NOW + 200)) as (collector, store):
+
+            def noted() -> bool:
+                states.append(collector.status.state)
+                return len(stored(store)) == 2
+
+            await until(noted, "the bar after the fault")
+            await until(lambda: collector.status.state is State.WORKING)
+        assert State.FAILED in states
+        assert next(each.exc_info for each in caplog.records if "failed with KeyError" in each.getMessage())
+
+    asyncio.run(main())
+
+
+def test_a_history_that_an_adapter_cannot_read_costs_only_its_own_symbol(tmp_path: Path) -> None:
+    class Faulty(ScriptedFeed):
+        async def history(self, series: Series, start: int, end: int) -> Bars:
+            if series.instrument == ETH:
+                raise KeyError("a field that the vendor no longer sends")
+            return await super().history(series, start, end)
+
+    async def main() -> None:
+        feed = Faulty(Batch((bars((NOW, 10.0)),), NOW + 60), known=(BTC, ETH))
+        async with collecting(tmp_path, feed, HandClock(NOW + 90), "ETH/USD\nBTC/USD\n") as (_, store):
+            await until(lambda: bool(stored(store)), "the other symbol's bar")
+
+    asyncio.run(main())
+
+
+def test_a_refused_bar_leaves_only_the_minute_of_its_own_symbol_uncovered(tmp_path: Path) -> None:
+    nan = float("nan")
+
+    async def main() -> None:
+        bad = make(ETH, Timeframe.M1, [NOW], [nan], [1.0], [1.0], [1.0], [1.0])
+        feed = ScriptedFeed(Batch((bars((NOW, 10.0)), bad), NOW + 60), known=(BTC, ETH))
+        feed.mark = NOW  # so that the history has not covered this minute before
+        async with collecting(tmp_path, feed, HandClock(NOW + 60), "ETH/USD\nBTC/USD\n") as (collector, store):
+            await until(lambda: collector.status.batches == 1, "the batch")
+            minute = Span(NOW, NOW + 60)
+            assert store.gaps(Series(BTC), minute) == []
+            assert store.gaps(Series(ETH), minute) == [minute]
 
     asyncio.run(main())

@@ -1,4 +1,4 @@
-"""Days, weeks and months of currencies through the bar service: simulated, imported, and of homes of earlier versions."""
+"""Days, weeks and months of currencies through the bar service: simulated and imported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from openbell.desk.bars import BarService
+from openbell.desk.bars.service import BarService
 from openbell.desk.importing import Options, read
 from openbell.desk.importing.storing import store as store_files
 from openbell.feeds.none.feed import NoFeed
@@ -19,14 +19,11 @@ from openbell.market.bars import Bars, closed_at, resample
 from openbell.market.clock import FixedClock
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
-from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.buffer_schema import OLD_DAYS
 from openbell.stores.parquet import ParquetStore
 from tests.desk.facts import made_of
 from tests.market.calendar_groups import grouped, groups
 from tests.market.walks import DAY, FOREX, at
-from tests.stores.old_currency_days import make_old
 
 D1, W1, MONTH = Timeframe.D1, Timeframe.W1, Timeframe.MONTH
 SIMULATED = Source(Origin.SIMULATED, "sim")
@@ -78,22 +75,6 @@ def test_counts_of_the_simulator_are_those_of_its_bars(tmp_path: Path) -> None:
         for timeframe, count in ((D1, 20), (Timeframe.D2, 9), (W1, 4)):
             found, _ = ask(store, now, timeframe, count)
             assert feed.count(FOREX, timeframe, int(found.time[0]), now) == len(found) == count
-
-
-def test_simulated_days_of_an_earlier_version_are_computed_again(tmp_path: Path) -> None:
-    now = at("2025-11-04T09:00Z")
-    with closing(ParquetStore(tmp_path)) as store:
-        expected, _ = ask(store, now, D1, 30)
-        days = store.read(Series(FOREX, D1), 0, EVER)
-    make_old(tmp_path, days, SIMULATED)
-
-    with closing(ParquetStore(tmp_path)) as store:
-        found, base = ask(store, now, D1, 30)
-
-        assert found.same_as(expected)
-        assert base == "1d"
-        assert store.read(Series(FOREX, D1), 0, EVER).same_as(days)
-        assert all(OLD_DAYS in problem.reason for problem in store.problems())
 
 
 @pytest.mark.parametrize("written", ["%Y-%m-%d", "%Y.%m.%d 00:00"])

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from openbell.desk.day_volume import DayVolume, day_volume
+from openbell.desk.bars.day_volume import DayVolume, day_volume
+from openbell.desk.bars.quiet_edges import QuietEdges
 from openbell.market.bars import Bars, empty_of
 from openbell.market.clock import iso
-from openbell.market.plan import Native
+from openbell.market.instruments import parse
 from openbell.market.series import Series
+from openbell.market.series_plan import Native
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
@@ -77,6 +79,30 @@ def test_silence_is_not_missing_and_minutes_of_unknown_coverage_are_left_as_they
         found, _ = ask(tmp_path / folder, NOW, {})
         assert found.volume == pytest.approx(float(quiet.volume.sum()))
         assert found.missing == 0
+
+
+def test_the_month_beside_a_quiet_edge_is_read_once_for_many_volumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Span] = []
+    longest = QuietEdges._longest_pause
+
+    def counted(edges: QuietEdges, series: Series, month: Span) -> int:
+        read.append(month)
+        return longest(edges, series, month)
+
+    async def main() -> None:
+        stock = vendor_bars(Series(parse("AAPL")), NOW - 6 * 3600, NOW - 2 * 3600)
+        with closing(ParquetStore(tmp_path)) as store:
+            store.write([stock], FILE, covers=Span(NOW - 6 * 3600, NOW - 2 * 3600))
+            service, _ = desk(store, NOW, {})
+            for _ in range(3):
+                await day_volume(service, stock, NOW)
+            await service.threads.close()
+
+    monkeypatch.setattr(QuietEdges, "_longest_pause", counted)
+    asyncio.run(main())
+    assert len(read) == 1
 
 
 def test_the_truth_header_says_what_the_volume_lacks(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from openbell.desk.desk import Desk
-from openbell.desk.events import (
+from openbell.desk.event_sources import RecordSource
+from openbell.desk.events.hub import (
     INTERVAL,
     RECORDS,
     AlertChanged,
@@ -24,7 +25,6 @@ from openbell.desk.events import (
     WatchlistChanged,
 )
 from openbell.desk.settings import load
-from openbell.desk.watching import RecordSource
 from openbell.market.bars import MINUTE
 from openbell.market.errors import StoreError
 from openbell.stores.file_version import FileVersion

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from openbell.desk.flight import SingleFlight
+from openbell.desk.bars.single_flight import SingleFlight
 from tests.servers.desks import awaited
 
 

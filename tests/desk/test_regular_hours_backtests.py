@@ -11,9 +11,9 @@ import pytest
 
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import Backtest, backtest
-from openbell.desk.backtester import LocalBacktester
-from openbell.desk.backtests import BacktestService
-from openbell.desk.bars import BarService
+from openbell.desk.bars.service import BarService
+from openbell.desk.research.backtester import LocalBacktester
+from openbell.desk.research.backtests import BacktestService
 from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.port import Feed
 from openbell.feeds.sim.feed import SimFeed
@@ -21,8 +21,8 @@ from openbell.indicators.regular_hours import regular_part_from_minutes
 from openbell.market.clock import FixedClock
 from openbell.market.errors import InsufficientData, NoData
 from openbell.market.instruments import parse
-from openbell.market.plan import buckets
 from openbell.market.series import Series
+from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span

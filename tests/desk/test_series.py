@@ -11,18 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from openbell.desk.bars import BarService
+from openbell.desk.bars.service import BarService
 from openbell.feeds.none.feed import NoFeed
 from openbell.market.bars import Bars, closed_at, resample
 from openbell.market.clock import Clock, FixedClock, parse_time
 from openbell.market.errors import FeedUnavailable
 from openbell.market.instruments import Instrument, parse
-from openbell.market.plan import Native, buckets
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
+from openbell.market.series_plan import Native, buckets
 from openbell.market.timeframes import Timeframe
-from openbell.stores import bar_files
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet import ParquetStore, bar_files
 from openbell.stores.port import Span
 from tests.desk.facts import made_of
 from tests.desk.scripted import ScriptedFeed
@@ -267,7 +266,7 @@ def test_a_feed_that_adjusts_otherwise_is_asked_once_and_not_mixed_with_stored_d
 
     async def work(store: ParquetStore) -> None:
         covers = Span(int(days.time[0]), closed_at(days))
-        store.write([days], replace(IMPORT, adjustment="adjusted"), covers=covers)
+        store.write([days], replace(IMPORT, adjustment="all"), covers=covers)
         clock = FixedClock(NOW)
         vendor = Vendor(clock, {D1: Native(delay=16200), M1: Native()})
         service = BarService(store, vendor, clock)
@@ -277,9 +276,7 @@ def test_a_feed_that_adjusts_otherwise_is_asked_once_and_not_mixed_with_stored_d
         assert [series.timeframe for series, *_ in vendor.requests].count(D1) <= 2, "one gap on each side"
         assert caplog.text.count("which cannot be mixed") == 1
         assert "to use these, delete the stored files; stored bars are used" in caplog.text.replace(")", "")
-        assert str(service.history.refused(days.series)).startswith(
-            "AAPL 1d all holds bars of imported/import/adjusted"
-        )
+        assert str(service.history.refused(days.series)).startswith("AAPL 1d all holds bars of imported/import/all")
         raw = vendor_bars(Series(AAPL, D1), NOW - 300 * DAY, NOW - 5 * DAY)
         store.write([raw], IMPORT, covers=covers, replace=True)
         found = await service.newest(AAPL, D1, 100)

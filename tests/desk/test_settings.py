@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, fields
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from openbell.brokers.registry import all_brokers
-from openbell.desk.settings import Settings, load, names
+from openbell.desk.settings import Settings, all_settings, load
 from openbell.feeds.registry import all_feeds
 from openbell.market.errors import Refused, SettingsError
 
@@ -182,6 +183,21 @@ class TestRefusals:
     def test_a_speed_out_of_bounds(self, home: Home, value: str) -> None:
         home.refused("OPENBELL_REPLAY_SPEED", replay_speed=value, as_of="2025-01-01")
 
+    @pytest.mark.parametrize(
+        "name",
+        [
+            each.name
+            for each in all_settings().values()
+            if isinstance(each.default, int | float | Decimal)
+            and not isinstance(each.default, bool)
+            and each.name != "sim_seed"
+        ],
+    )
+    def test_every_number_has_bounds(self, home: Home, name: str) -> None:
+        whole = isinstance(all_settings()[name].default, int)
+        for value in ("-1", "9" * 30) if whole else ("-1", "9e30", "nan"):
+            home.refused(f"OPENBELL_{name.upper()} must be", "", **{name: value})
+
     def test_a_speed_needs_a_time_to_begin_at(self, home: Home) -> None:
         home.refused("OPENBELL_REPLAY_SPEED needs OPENBELL_AS_OF", replay_speed="60")
         assert home.load(replay_speed="60", as_of="2025-01-01").replay_speed == 60.0
@@ -205,17 +221,17 @@ class TestRefusals:
 
 class TestDocumented:
     def test_every_setting_has_a_variable_a_default_and_a_help_text(self) -> None:
-        table = names()
+        table = all_settings()
 
         options = [option for kind in all_feeds().values() for option in kind.options]
         options += [option for kind in all_brokers().values() for option in kind.options]
         defaults = {field.name: field.default for field in fields(Settings) if field.name != "options"}
         defaults |= {option.name: option.default for option in options}
         assert list(table) == list(defaults)
-        for name, (variable, default, text) in table.items():
-            assert variable == f"OPENBELL_{name.upper()}"
-            assert default == defaults[name]
-            assert len(text) >= 15, name
+        for name, each in table.items():
+            assert each.variable == f"OPENBELL_{name.upper()}"
+            assert each.default == defaults[name]
+            assert len(each.help) >= 15, name
 
     def test_every_variable_is_read(self, tmp_path: Path) -> None:
         values = {
@@ -228,9 +244,9 @@ class TestDocumented:
             "trade": "1",
             "log_level": "info",
         }
-        assert set(values) <= set(names())
+        assert set(values) <= set(all_settings())
 
-        settings = load({names()[name][0]: value for name, value in values.items()})
+        settings = load({all_settings()[name].variable: value for name, value in values.items()})
 
         assert settings == Settings(
             home=tmp_path,
@@ -244,7 +260,7 @@ class TestDocumented:
         )
 
     def test_the_help_names_every_feed(self) -> None:
-        assert all(kind.shown in names()["feed"][2] for kind in all_feeds().values())
+        assert all(kind.shown in all_settings()["feed"].help for kind in all_feeds().values())
 
 
 class TestReadOnly:

@@ -21,11 +21,11 @@ import pytest
 from openbell.backtest.grids import grid
 from openbell.backtest.rules import Setup
 from openbell.backtest.sweeps import Sweep, sweep
-from openbell.desk.backtest_bars import BacktestBars
 from openbell.desk.desk import Desk
+from openbell.desk.research.backtest_bars import BacktestBars
+from openbell.desk.research.sweep_workers import DaskWorkers, ProcessWorkers, WorkersFailed
+from openbell.desk.research.sweeps import SweepRun
 from openbell.desk.settings import load
-from openbell.desk.sweep_runs import SweepRun
-from openbell.desk.sweep_workers import DaskWorkers, ProcessWorkers, WorkersFailed
 from openbell.market.errors import InvalidParameter, SettingsError
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
@@ -227,7 +227,7 @@ def test_a_scheduler_that_ends_is_an_error_and_no_hang(tmp_path: Path) -> None:
 
 @needs_dask
 def test_a_scheduler_that_is_not_there_or_has_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openbell.desk.sweep_workers._CONNECT", 0.5)
+    monkeypatch.setattr("openbell.desk.research.sweep_workers._CONNECT", 0.5)
     with pytest.raises(WorkersFailed, match=r"tcp://127\.0\.0\.1:9 \(OPENBELL_DASK\) cannot be reached"):
         DaskWorkers("tcp://127.0.0.1:9")
     with pytest.raises(WorkersFailed, match=r"127\.0\.0\.1:9 \(OPENBELL_DASK\) cannot be reached") as refused:
@@ -242,7 +242,7 @@ def test_a_scheduler_that_is_not_there_or_has_no_workers(tmp_path: Path, monkeyp
 
 @needs_dask
 def test_a_worker_with_another_version_is_refused(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openbell.desk.sweep_workers.__version__", "99.0")
+    monkeypatch.setattr("openbell.desk.research.sweep_workers.__version__", "99.0")
     with pytest.raises(WorkersFailed, match=r"has openbell .*: install 99\.0 there"):
         DaskWorkers(scheduler)
 
@@ -261,7 +261,7 @@ def test_an_address_that_is_none_is_refused(tmp_path: Path, address: str) -> Non
 
 def test_what_takes_long_runs_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     run = SweepRun(SPEC, BacktestBars(BARS, 0, None, ""), GRID, Setup(), "", None, None)
-    monkeypatch.setattr("openbell.desk.sweep_runs._processors", lambda: 3)
+    monkeypatch.setattr("openbell.desk.research.sweeps._processors", lambda: 3)
     assert run._chosen_workers(0.01) is None
     chosen = run._chosen_workers(1.0)
     assert isinstance(chosen, ProcessWorkers)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.desk.watchlist import DEFAULT, NEW_FILE, WatchlistFile, parse_watchlist
+from openbell.desk.bars.watchlist import DEFAULT, NEW_FILE, WatchlistFile, parse_watchlist
 from openbell.feeds.registry import all_feeds, default_watchlist
 from openbell.market.errors import StoreError
 from openbell.market.instruments import AssetClass, Instrument, parse
@@ -237,3 +238,19 @@ class TestDefaults:
         assert "BTC/USDT" in names
         assert "BTC/USD" not in names
         assert names[-1] == "EUR/USD"
+
+
+def test_symbols_that_are_added_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    """As by `openbell watch add` during an import."""
+    wanted = [f"{first}{second}Q" for first in "ABCDEFGH" for second in "ABCDEFGH"]
+
+    def add(symbol: str) -> None:
+        file = WatchlistFile(tmp_path / "watchlist.txt")
+        file.add([symbol])
+        file.join([parse(f"{symbol}X")])
+
+    (tmp_path / "watchlist.txt").write_text("")
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(add, wanted))
+    found = {each.symbol for each in WatchlistFile(tmp_path / "watchlist.txt").read().instruments}
+    assert found == {*wanted, *(f"{each}X" for each in wanted)}

@@ -14,12 +14,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from openbell.desk.workers import WorkerDied, Workers
+from openbell.desk.research.workers import WorkerDied, Workers
 from tests.waiting import until, wait_for
 
 PARENT = """
 import asyncio, time
-from openbell.desk.workers import Workers
+from openbell.desk.research.workers import Workers
 
 async def main():
     workers = Workers()
@@ -70,7 +70,7 @@ def test_a_process_that_was_killed_while_it_was_idle_is_replaced_also_when_prepa
             first = await workers.run(os.getpid)
             os.kill(first, signal.SIGKILL)
             # The pool knows it a moment later than the system.
-            await until(lambda: bool(workers._executor and workers._executor._broken), "the pool")
+            await until(lambda: bool(workers._started[0]._broken), "the pool")
             workers.prepare("json")
             assert await workers.run(os.getpid) != first
         finally:

@@ -18,8 +18,8 @@ from openbell.market.errors import NoSuchSeries
 from openbell.market.extras import KINDS
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import lookback_start
-from openbell.market.plan import Native, buckets
 from openbell.market.series import Series
+from openbell.market.series_plan import Native, buckets
 from openbell.market.timeframes import Timeframe
 from tests.clocks import HandClock
 

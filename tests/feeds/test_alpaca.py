@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, aclosing, asynccontextmanager, suppress
+from dataclasses import replace
 from email.utils import formatdate
 from itertools import pairwise
 from pathlib import Path
@@ -18,24 +19,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.desk import collector as collector_module
-from openbell.desk.bars import BarService
-from openbell.desk.collector import Collector
-from openbell.desk.watchlist import WatchlistFile
+from openbell.desk.bars import collector as collector_module
+from openbell.desk.bars.collector import Collector
+from openbell.desk.bars.service import BarService
+from openbell.desk.bars.watchlist import WatchlistFile
 from openbell.feeds.alpaca import rest as rest_module
-from openbell.feeds.alpaca import session as session_module
 from openbell.feeds.alpaca import socket as socket_module
 from openbell.feeds.alpaca.feed import AlpacaFeed
 from openbell.feeds.alpaca.minutes import Minutes, RowSource
 from openbell.feeds.alpaca.stream import UncertainSpans
 from openbell.feeds.alpaca.wire import Malformed, Row, read_row
-from openbell.feeds.pacing import Budget, backoff, retry_after
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import MINUTE, Bars, empty, merge
 from openbell.market.clock import Clock, FixedClock
 from openbell.market.errors import FeedUnavailable, SettingsError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.series import Series
+from openbell.net.vendor_pace import Budget, backoff, retry_after
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.clocks import HandClock
@@ -226,12 +226,11 @@ def test_the_rate_limit_headers_delay_the_next_request(server: AlpacaServer) -> 
 
 
 def test_a_slow_response_times_out(server: AlpacaServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "READ", 0.1)
+    monkeypatch.setattr(rest_module, "BOUNDS", replace(rest_module.BOUNDS, part=0.1))
     server.bad_answers.extend(["slow"] * 4)
     with pytest.raises(FeedUnavailable, match="ReadTimeout"):
         history(feed_of(server))
-    monkeypatch.setattr(session_module, "READ", 10.0)
-    monkeypatch.setattr(rest_module, "TRY_TIMEOUT", 0.1)
+    monkeypatch.setattr(rest_module, "BOUNDS", replace(rest_module.BOUNDS, part=10.0, whole=0.1))
     server.bad_answers.extend(["slow"] * 4)
     with pytest.raises(FeedUnavailable, match="TimeoutError"):
         history(feed_of(server))
@@ -355,7 +354,7 @@ def test_many_calls_share_few_connections(server: AlpacaServer) -> None:
 
 
 def test_an_idle_client_closes_by_itself(server: AlpacaServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "IDLE", 0.01)
+    monkeypatch.setattr(rest_module, "BOUNDS", replace(rest_module.BOUNDS, idle=0.01))
     feed = feed_of(server)
 
     async def main() -> None:
@@ -834,7 +833,7 @@ class Collecting:
     async def pass_by(self, seconds: float) -> None:
         """Advances the clock and waits until the collector has caught up."""
         # The clock must not advance while the collector processes a response of the history.
-        await until(lambda: self.task.done() or self.collector.status.state != "catching up", "the catching up")
+        await until(lambda: self.task.done() or self.collector.status.detail != "catching up", "the catching up")
         self.clock.advance(seconds)
         must = int((self.clock.epoch() - 75) // MINUTE) * MINUTE
         await until(lambda: self.task.done() or self.collector.status.through >= must, "the collector")
@@ -907,7 +906,7 @@ def test_a_correction_that_was_missed_while_offline_is_fetched(tmp_path: Path) -
             await until(lambda: len(desk.server.lines) == 2)
             desk.server.refused = (500, "internal error")
             desk.server.bad_messages.extend(["drop", "drop"])
-            await until(lambda: desk.collector.status.state == "waiting for the feed")
+            await until(lambda: desk.collector.status.detail == "waiting for the feed")
             for _ in range(20):  # the correction is sent while no connection is open
                 await desk.pass_by(20)
             desk.server.refused = None

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from openbell.desk.bars import BarService
+from openbell.desk.bars.service import BarService
 from openbell.feeds.alpaca.feed import AlpacaFeed
 from openbell.market.bars import Bars, merge, resample
 from openbell.market.clock import FixedClock, iso, parse_time
 from openbell.market.instruments import Instrument, parse
-from openbell.market.plan import buckets
 from openbell.market.series import Series
+from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from tests.desk.facts import made_of

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from openbell.desk import collector as collector_module
-from openbell.desk.bars import BarService
-from openbell.desk.collector import Collector
-from openbell.desk.watchlist import WatchlistFile
+from openbell.desk.bars import collector as collector_module
+from openbell.desk.bars.collector import Collector
+from openbell.desk.bars.service import BarService
+from openbell.desk.bars.watchlist import WatchlistFile
 from openbell.feeds.exchange import candle_stream, connection, library, sockets
 from openbell.feeds.exchange.candles import to_bars
 from openbell.feeds.exchange.feed import CcxtFeed
@@ -793,7 +793,7 @@ async def collected(
     collector = Collector(BarService(store, feed, clock), listed, watching_hub(listed))
     running = asyncio.create_task(collector.run())
     try:
-        await until(lambda: running.done() or collector.status.state == "collecting", "the collector")
+        await until(lambda: running.done() or collector.status.detail == "collecting", "the collector")
         yield collector, store
         if running.done():
             running.result()

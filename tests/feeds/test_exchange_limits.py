@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from openbell.desk.bars import BarService
+from openbell.desk.bars.service import BarService
 from openbell.feeds.exchange import connection
 from openbell.feeds.exchange.feed import CcxtFeed
 from openbell.market.bars import merge, resample

@@ -11,13 +11,13 @@ import pytest
 
 from openbell.feeds.exchange import connection
 from openbell.feeds.exchange.feed import CcxtFeed
-from openbell.feeds.pacing import Spacing
 from openbell.market.bars import Bars
 from openbell.market.clock import FixedClock
 from openbell.market.errors import FeedUnavailable
 from openbell.market.instruments import Instrument
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
+from openbell.net.rates import Bucket, Rate
 from tests.feeds.binance_server import BTC, BinanceServer
 from tests.feeds.contract import NOW
 from tests.feeds.dialects import Coinbase, Kraken
@@ -61,13 +61,13 @@ def make_feed(server: ExchangeServer, **options: object) -> CcxtFeed:
 
 
 def test_requests_are_separated_by_the_pause_that_the_one_before_costs() -> None:
-    spacing = Spacing(0.5)
-    assert [spacing.wait(cost, 100.0) for cost in (1.0, 3.0, 0.0, 1.0, 1.0)] == [0.0, 0.5, 2.0, 2.0, 2.5]
+    bucket = Bucket(Rate(120, 1))
+    assert [bucket.reserve(100.0, cost=cost) for cost in (1.0, 3.0, 0.0, 1.0, 1.0)] == [0.0, 0.5, 2.0, 2.0, 2.5]
 
 
 def test_the_pause_begins_when_a_request_is_sent() -> None:
-    spacing = Spacing(0.5)
-    assert [spacing.wait(1.0, now) for now in (100.0, 100.4, 101.5, 101.75)] == [0.0, pytest.approx(0.1), 0.0, 0.25]
+    bucket = Bucket(Rate(120, 1))
+    assert [bucket.reserve(now) for now in (100.0, 100.4, 101.5, 101.75)] == [0.0, pytest.approx(0.1), 0.0, 0.25]
 
 
 def test_concurrent_pages_stay_within_the_rate_of_the_exchange() -> None:

@@ -23,7 +23,7 @@ def make(parts):
 
     from openbell.feeds.none.feed import NoFeed
     from openbell.market.bars import make as bars
-    from openbell.market.plan import Native
+    from openbell.market.series_plan import Native
     from openbell.market.provenance import Source
     from openbell.market.timeframes import Timeframe
 
@@ -107,13 +107,15 @@ def test_a_feed_and_a_broker_from_another_folder_can_be_used(tmp_path: Path) -> 
     assert closed.returncode != 0
     assert "closed: snow" in closed.stderr
 
-    shown = "from openbell.cli.reference import pages; print(pages()['settings.md'])"
+    shown = "from tools.reference import pages; print(pages()['settings.md'])"
     command = [OPENBELL[0], "-c", shown]
     given = {
         **environment(tmp_path / "home"),
         "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
-    page = subprocess.run(command, env=given, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+    page = subprocess.run(
+        command, cwd=Path(__file__).parents[2], env=given, capture_output=True, text=True, timeout=PATIENCE, check=True
+    ).stdout
     assert "flat:SYMBOL (always the same price)" in page
     assert "closed (takes no orders)" in page
     assert "| flat_price | `OPENBELL_FLAT_PRICE` | `7` | the price of everything |" in page

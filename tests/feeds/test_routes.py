@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from openbell.desk.bars import BarService
+from openbell.desk.bars.service import BarService
 from openbell.feeds.port import Feeds
 from openbell.feeds.registry import described, feed_of, parts_of
 from openbell.feeds.routes import RoutedFeed, parse_routes
@@ -81,7 +81,7 @@ def test_bars_are_fetched_from_and_stored_as_those_of_the_route(tmp_path: Path) 
             assert (await service.latest(AAPL, Timeframe.M1)).close.tolist() == [1.0]
             assert (await service.latest(BTC, Timeframe.M1)).close.tolist() == [2.0]
             span = Span(NOW - 120, NOW)
-            assert [store.sources(each.series, span) for each in (bars(instrument=AAPL), bars())] == [
+            assert [store.sources.of(each.series, span) for each in (bars(instrument=AAPL), bars())] == [
                 {stocks.source},
                 {crypto.source},
             ]

@@ -7,6 +7,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import threading
 import tracemalloc
 from collections.abc import Sequence
 from functools import lru_cache
@@ -32,6 +33,7 @@ from openbell.market.series import Series
 from openbell.market.session_table import table_for
 from openbell.market.sessions import forex_open
 from openbell.market.timeframes import Timeframe
+from tests.waiting import PATIENCE
 
 STOCKS = "SPY QQQ IWM AAPL MSFT GOOGL AMZN META NVDA TSLA BBAI RIOT NVDX SMR APLD SOUN SERV ACHR BITQ UEC".split()
 CRYPTO = ["BTC/USD", "ETH/USD", "BTC/USDT", "ETH/USDT", "SOL/USDT"]
@@ -483,3 +485,18 @@ def test_a_waiting_stream_can_be_cancelled_and_closed() -> None:
         return waiting.cancelled()
 
     assert asyncio.run(run())
+
+
+def test_a_closed_simulator_has_no_threads() -> None:
+    async def main() -> None:
+        before = set(threading.enumerate())
+        feed = SimFeed(FixedClock(NOW))
+        await feed.history(Series(parse("BTC/USD")), NOW - 30 * 86400, NOW)
+        begun = [each for each in set(threading.enumerate()) - before if each.name.startswith("simulator")]
+        assert begun
+        await feed.close()
+        for each in begun:
+            await asyncio.to_thread(each.join, PATIENCE)
+            assert not each.is_alive()
+
+    asyncio.run(main())

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from openbell.desk import collector as collector_module
-from openbell.desk.bars import BarService
-from openbell.desk.collector import Collector
-from openbell.desk.watchlist import WatchlistFile
+from openbell.desk.bars import collector as collector_module
+from openbell.desk.bars.collector import Collector
+from openbell.desk.bars.service import BarService
+from openbell.desk.bars.watchlist import WatchlistFile
 from openbell.feeds.port import Batch, Feed
 from openbell.feeds.yahoo import connection, library
 from openbell.feeds.yahoo import feed as feed_module
@@ -283,8 +283,8 @@ def test_after_a_split_stored_bars_are_set_aside_and_fetched_again_at_the_new_sc
         assert kept.close[:10] == pytest.approx(before.tail(len(kept)).close[:10] / 2)
         asides = sorted(path.name.partition(".aside-")[0] for path in tmp_path.rglob("*.aside-*"))
         assert asides == ["AAPL_2026-01.parquet", "AAPL_all.yahoo-split.parquet"]
-        assert len(store.problems()) == 2
-        assert all("by 0.5, as after a split" in problem.reason for problem in store.problems())
+        assert len(store.audit.problems()) == 2
+        assert all("by 0.5, as after a split" in problem.reason for problem in store.audit.problems())
         minutes = asyncio.run(closes(store, M1, 3000))
         assert minutes.between(0, split).close.max() < before.close[-1] * 0.8, "no minute has its old price"
         requests = len(server.queries)
@@ -317,9 +317,9 @@ def test_an_imported_file_is_not_joined_to_prices_that_were_adjusted_since(
         store.write([file], imported, covers=Span(int(file.time[0]), int(new.time[0])))
         found = asyncio.run(days(store, 30))
         assert found.same_as(vendor), "no jump where the file ends"
-        sources = store.sources(found.series, Span(0, 2**40))
+        sources = store.sources.of(found.series, Span(0, 2**40))
         assert (imported in sources) == is_newer
-        reasons = {problem.reason for problem in store.problems()}
+        reasons = {problem.reason for problem in store.audit.problems()}
         assert reasons == (set() if is_newer else {since})
 
 

@@ -20,11 +20,12 @@ from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
 from openbell.backtest.jobs import BacktestJob, WalkForwardJob
 from openbell.backtest.walk_forward import Windows
 from openbell.backtest.wire import backtester_pb2
-from openbell.backtest.wire.limits import MOST_MESSAGE, SERVICE
+from openbell.backtest.wire.limits import MEGABYTE, SERVICE, USUAL_MESSAGE_MB
 from openbell.backtest.wire.methods import METHODS
-from openbell.desk.grpc_backtester import GrpcBacktester
+from openbell.desk.research.grpc_backtester import GrpcBacktester
 from openbell.desk.settings import load
 from openbell.market.errors import DataError, InvalidParameter
+from openbell.stores.fair_queue import CALLER
 from openbell.strategies.compiled import compiled
 from tests.backtest.sample_jobs import BARS, COMBINATIONS, SETUP, SPEC, image, jobs
 from tests.client import run
@@ -161,12 +162,41 @@ def test_the_reason_of_a_refusal_arrives(service: Service) -> None:
 
 
 def test_a_request_over_the_size_limit_is_refused_and_the_next_one_runs(service: Service) -> None:
-    status, _ = status_of(service, "RunBacktest", bytes(MOST_MESSAGE + 1))
+    status, _ = status_of(service, "RunBacktest", bytes(USUAL_MESSAGE_MB * MEGABYTE + 1))
     assert status is grpc.StatusCode.RESOURCE_EXHAUSTED
-    # Ten million empty strategies are 20 MB.
-    status, _ = status_of(service, "RunBatchBacktest", b"\x0a\x00" * 10_000_000)
+    # Seven million empty parts are 14 MB.
+    status, _ = status_of(service, "RunPortfolio", b"\x0a\x00" * 7_000_000)
     assert status is grpc.StatusCode.INVALID_ARGUMENT
     assert image(using(service, lambda client: client.run(SHORT))) == image(SHORT.run())
+
+
+def test_attack_many_large_requests_at_once_hold_little_memory_and_give_it_back(tmp_path: Path) -> None:
+    with Service(tmp_path, workers=2) as own:
+        process = psutil.Process(own.process.pid)
+        before, most = process.memory_info().rss, 0
+        request = bytes(USUAL_MESSAGE_MB * MEGABYTE - 1024)  # not a request: refused when it was decoded
+        options = [("grpc.max_send_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
+        channels = [grpc.insecure_channel(own.address, options) for _ in range(12)]
+        calls = [each.unary_stream(f"/{SERVICE}/RunBacktest")(request, timeout=60) for each in channels]
+        while not all(call.done() for call in calls):
+            most = max(most, process.memory_info().rss)
+        codes = {call.code() for call in calls}
+        assert codes <= {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED}, codes
+        for each in channels:
+            each.close()
+        assert most - before < 12 * USUAL_MESSAGE_MB * MEGABYTE, f"{(most - before) / MEGABYTE:.0f} MB"
+        wait_for(
+            lambda: process.memory_info().rss - before < 3 * USUAL_MESSAGE_MB * MEGABYTE, "the memory to be returned"
+        )
+
+
+def test_attack_a_service_that_others_reach_does_not_start_without_tls(tmp_path: Path) -> None:
+    done = run(tmp_path, "backtester", "--host", "0.0.0.0", "--port", "0")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "without TLS, anyone who can reach 0.0.0.0" in done.stderr
+    assert "--insecure" in done.stderr
+    with Service(tmp_path, "--host", "0.0.0.0", "--insecure", workers=1) as own:
+        assert "no TLS" in own.first_line
 
 
 def test_other_methods_do_not_exist(service: Service) -> None:
@@ -210,12 +240,13 @@ def test_incomplete_tls_options_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_that_does_not_fit_into_memory_fails_alone(tmp_path: Path) -> None:
-    with Service(tmp_path, workers=1) as own:
+    with Service(tmp_path, "--max-message-mb", "128", workers=1) as own:
+        assert image(using(own, lambda client: client.run(SHORT))) == image(SHORT.run())  # loads the modules
         (worker,) = own.workers()
         used = worker.memory_info().vms
         large = METHODS["RunBacktest"].to_request(BacktestJob(compiled(SPEC), walk(1, 300_000))).SerializeToString()
-        # Room for the request, its message and the modules, but not for the indicators.
-        worker.rlimit(psutil.RLIMIT_AS, (used + 5 * len(large), used + 5 * len(large)))
+        # Room for the request and its message, but not for the indicators.
+        worker.rlimit(psutil.RLIMIT_AS, (used + 2 * len(large), used + 2 * len(large)))
         status, message = status_of(own, "RunBacktest", large)
         assert (status, message) == (
             grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -280,7 +311,11 @@ def test_requests_beyond_the_limit_are_refused_at_once_and_others_wait(tmp_path:
     with Service(tmp_path, workers=1) as own:
 
         async def work(client: GrpcBacktester) -> None:
-            running = [asyncio.create_task(client.run(long_job())) for _ in range(5)]  # one runs, four wait
+            running = []  # one runs, four wait; each of another principal, because one may not send so many at once
+            for number in range(5):
+                CALLER.set(f"principal {number}")
+                running.append(asyncio.create_task(client.run(long_job())))
+            CALLER.set("another")
             await asyncio.to_thread(own.busy_worker)
 
             async def accepted() -> Any:

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
-from openbell.desk.targets import is_public, parse_origin, parse_target
-from openbell.gateway.outbound import Answer, Outbound
+from openbell.gateway.outbound import Outbound
 from openbell.market.errors import InvalidParameter, OutboundFailed, OutboundRefused
+from openbell.net.addresses import is_public
+from openbell.net.outbound_urls import parse_origin, parse_target
+from openbell.net.response import Response
 from tests.gateway import receivers
 from tests.gateway.receivers import Receiver, status
 from tests.gateway.services import Authority, free_port
@@ -145,7 +147,7 @@ def names(**table: str | Sequence[str]) -> Any:
     return resolve
 
 
-def get(outbound: Outbound, url: str, **rest: Any) -> Answer:
+def get(outbound: Outbound, url: str, **rest: Any) -> Response:
     return asyncio.run(outbound.request("GET", url, **rest))
 
 

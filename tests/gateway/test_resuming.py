@@ -28,7 +28,7 @@ async def resumed(log: StreamLog, number: int, during: Callable[[bytes], None] =
         parts.append(message.get("body", b""))
 
     async with asyncio.timeout(PATIENCE):
-        await resume(log, number, receive, send, ())
+        await resume(log, number, receive, send)
     return [part.split(b"data: ")[1].strip() for part in parts if b"data: " in part]
 
 

@@ -1,4 +1,4 @@
-"""Parameters other than the defaults, with which every indicator is compared with its reference and with its stream."""
+"""Parameters other than the defaults, with which every indicator is compared with its reference."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tests.indicators import references
 from tests.indicators.test_panels import columns, windows
 from tests.indicators.test_profiles import reference as volume_at_price
 from tests.indicators.test_references import agree, lines
-from tests.indicators.test_streamed_signals import in_ticks
+from tests.indicators.test_signals_at_prefixes import in_ticks
 from tests.market.walks import CRYPTO, at, closes, minutes, walk
 
 PRICES = [0.0000123, 4.2, 245.5, 98234.5]

@@ -16,7 +16,6 @@ from openbell.indicators.registry import get
 from openbell.indicators.regular_hours import regular_part, session_days
 from openbell.market.bars import Bars, Values, merge, resample
 from openbell.market.timeframes import Timeframe
-from tests.indicators.test_every_indicator import close_enough, streamed
 from tests.market.walks import FOREX, at, walk
 
 NEW_YORK = ZoneInfo("America/New_York")
@@ -75,18 +74,6 @@ def test_levels_of_sunday_evening_and_monday_are_those_of_friday() -> None:
         assert np.allclose(found[places], expected, rtol=1e-12, atol=0)
     assert sunday == days[5][0]
     assert found[sunday] == found[days[5][-1]] != found[days[4][-1]]
-
-
-@pytest.mark.parametrize("name", ["vwap", "vwap_bands", "pivot", "gap"])
-def test_streams_are_the_same_as_arrays(name: str) -> None:
-    bars, indicator = quarter_hours(), get(name)
-    chosen = {each.name: each.default for each in indicator.parameters}
-    part = regular_part(bars) if indicator.regular else bars
-
-    for mine, theirs in zip(
-        streamed(indicator, chosen, part, session_days(bars)), indicator.run(bars, {}, **chosen).lines, strict=True
-    ):
-        assert close_enough(mine, theirs.values, quarter_hours().between(0, at("2025-11-01T00:00Z")))
 
 
 def test_quotes_of_a_saturday_belong_to_no_session() -> None:

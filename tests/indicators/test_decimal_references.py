@@ -14,7 +14,7 @@ import pytest
 
 from openbell.indicators.registry import get
 from openbell.market.bars import Bars, Values
-from tests.indicators.test_ties import SERIES
+from tests.indicators.test_float_ties import SERIES
 
 getcontext().prec = 60
 ZERO = Decimal(0)

@@ -8,7 +8,6 @@ from functools import cache, wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,8 +15,8 @@ from hypothesis import strategies as st
 from openbell.indicators.channels import Channels
 from openbell.indicators.names import plain
 from openbell.indicators.registry import all_indicators, get
-from openbell.indicators.regular_hours import regular_part_from_minutes, session_days
-from openbell.indicators.spec import Bar, Indicator, Parameter, Setting
+from openbell.indicators.regular_hours import regular_part_from_minutes
+from openbell.indicators.spec import Indicator, Parameter, Setting
 from openbell.market.bars import Bars, Values, empty, make, resample
 from openbell.market.errors import InvalidParameter
 from openbell.market.extras import KINDS, Extra
@@ -120,17 +119,6 @@ def series(channels: Channels) -> Iterator[tuple[str, Values]]:
         yield f"fill {number} lower", fill.lower
 
 
-def streamed(
-    indicator: Indicator, chosen: dict[str, Setting], bars: Bars, days: npt.NDArray[np.int64] | None = None
-) -> list[Values]:
-    """The running form over all bars: one array for each value that it gives."""
-    stream = indicator.start(bars.instrument, bars.timeframe, **chosen)
-    days = session_days(bars) if days is None else days
-    columns = (column.tolist() for column in bars.columns())
-    rows = [stream.update(Bar(*row)) for row in zip(*columns, days.tolist(), strict=True)]
-    return [np.array(column) for column in zip(*rows, strict=True)]
-
-
 def close_enough(found: Values, expected: Values, bars: Bars) -> bool:
     """To 1e-12 of the value, or of the price where a difference of prices cancels out."""
     scale = float(np.max(np.abs(bars.high))) if len(bars) else 1.0
@@ -138,26 +126,7 @@ def close_enough(found: Values, expected: Values, bars: Bars) -> bool:
 
 
 @pytest.mark.parametrize("bars", [crypto_bars, stock_bars])
-class TestBothWays:
-    @every_indicator
-    def test_bar_by_bar_is_the_same_as_all_at_once(self, indicator: Indicator, bars: object) -> None:
-        data = crypto_bars() if bars is crypto_bars else stock_bars()
-        for chosen in settings_of(indicator):
-            batch = run(indicator, data, **chosen)
-            lines = (*batch.lines, *batch.histogram)
-            if indicator.stream is None:
-                assert indicator.needs or batch.hbars or not lines, "only profiles and other data do without a stream"
-                continue
-
-            values = streamed(indicator, chosen, data)
-
-            assert len(values) == len(lines)
-            for line, value in zip(lines, values, strict=True):
-                if line.label in indicator.displaced:
-                    continue
-                assert np.array_equal(np.isnan(line.values), np.isnan(value)), (line.label, chosen)
-                assert close_enough(value, line.values, data), (line.label, chosen)
-
+class TestValues:
     @every_indicator
     def test_never_sees_the_future(self, indicator: Indicator, bars: object) -> None:
         data = crypto_bars() if bars is crypto_bars else stock_bars()
@@ -225,22 +194,11 @@ def larger_stock_bars(timeframe: Timeframe) -> tuple[Bars, Bars]:
 @pytest.mark.parametrize("timeframe", [Timeframe.H1, Timeframe.H4])
 class TestLargerStockBars:
     @every_indicator
-    def test_bar_by_bar_is_the_same_as_all_at_once(self, indicator: Indicator, timeframe: Timeframe) -> None:
+    def test_every_series_is_as_long_as_the_bars(self, indicator: Indicator, timeframe: Timeframe) -> None:
         bars, regular = larger_stock_bars(timeframe)
-        extras = extras_for(bars)
         for chosen in settings_of(indicator):
-            batch = indicator.run(bars, extras, regular, **chosen)
-            assert {len(values) for _, values in series(batch)} <= {len(bars)}
-            if indicator.stream is None:
-                continue
-
-            values = streamed(indicator, chosen, regular if indicator.regular else bars, session_days(bars))
-
-            for line, value in zip((*batch.lines, *batch.histogram), values, strict=True):
-                if line.label in indicator.displaced:
-                    continue
-                assert np.array_equal(np.isnan(line.values), np.isnan(value)), (line.label, chosen)
-                assert close_enough(value, line.values, bars), (line.label, chosen)
+            batch = indicator.run(bars, extras_for(bars), regular, **chosen)
+            assert {len(values) for _, values in series(batch)} <= {len(bars)}, chosen
 
     @every_indicator
     def test_never_sees_the_future(self, indicator: Indicator, timeframe: Timeframe) -> None:
@@ -319,13 +277,10 @@ class TestWarmUp:
     @every_indicator
     def test_any_walk_at_any_price(self, indicator: Indicator, seed: int, count: int, price: float) -> None:
         bars = walk(at("2025-03-04T23:30Z") + np.arange(count) * 60, seed, price=price, step=0.01)
-        chosen = indicator.settings()
-        batch = run(indicator, bars)
-        if indicator.stream is None:
-            return
-        values = streamed(indicator, chosen, bars)
-        for line, value in zip((*batch.lines, *batch.histogram), values, strict=count > 0):
-            assert line.label in indicator.displaced or close_enough(value, line.values, bars)
+        whole, half = run(indicator, bars), run(indicator, bars.take(slice(0, count // 2)))
+        for (label, past), (_, all_of_it) in zip(series(half), series(whole), strict=True):
+            assert len(all_of_it) == count
+            assert label in indicator.displaced or close_enough(past, all_of_it[: count // 2], bars), label
 
 
 class TestParameters:

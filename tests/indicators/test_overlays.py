@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from openbell.indicators.channels import Channels, Segment
 from openbell.indicators.day_sums import day_starts, day_sums
 from openbell.indicators.registry import get
-from openbell.indicators.spec import Bar
 from openbell.market.bars import Bars, Values, make
 from openbell.market.timeframes import Timeframe
 from tests.indicators import references
@@ -465,20 +464,6 @@ class TestIchimoku:
         assert result.fills[0].upper is result.lines[2].values
         assert result.fills[0].lower is result.lines[3].values
         assert result.fills[0].ahead == (result.lines[2].ahead, result.lines[3].ahead)
-
-    def test_a_stream_gives_what_is_known_at_its_bar(self) -> None:
-        """Each update is the newest column of what a chart would show then; the lagging line has not come so far."""
-        bars = walk(minutes("2025-03-04T00:00Z", "2025-03-04T02:30Z"), 5)
-        make_stream = get("ichimoku").stream
-        assert make_stream
-        stream = make_stream(**get("ichimoku").settings())
-        rows = zip(*(column.tolist() for column in bars.columns()), [0] * len(bars), strict=True)
-        for count, row in enumerate(rows, 1):
-            found = stream.update(Bar(*row))
-            if count % 29 == 0:
-                shown = [line.values[-1] for line in run("ichimoku", bars.take(slice(0, count))).lines]
-                assert np.array_equal(found, shown, equal_nan=True)
-            assert isnan(found[-1])
 
 
 class TestHeikinAshi:

@@ -17,7 +17,6 @@ from openbell.market.session_table import table_for
 from openbell.market.timeframes import Timeframe
 from openbell.market.trading_days import trading_day
 from tests.indicators import references
-from tests.indicators.test_every_indicator import streamed
 from tests.market.new_york import oracle
 from tests.market.walks import CRYPTO, STOCK, at, minutes, walk
 
@@ -203,17 +202,13 @@ class TestLevelsByHand:
         assert agree(found, [nan, nan, nan, 110.0, 110.0, 110.0])
 
 
-def both_ways(name: str, *points: tuple[str, float], **chosen: str) -> dict[str, Values]:
-    """At 4-hour bars made of single trades, after the running form has said the same."""
+def of_trades(name: str, *points: tuple[str, float], **chosen: str) -> dict[str, Values]:
+    """At 4-hour bars made of single trades."""
     time, price = zip(*points, strict=True)
     trades = make(STOCK, Timeframe.M1, [at(t) for t in time], price, price, price, price, np.ones(len(points)))
     bars = resample(trades, Timeframe.H4, at("2025-01-11T00:00Z"))
     regular = regular_part_from_minutes(bars, trades)
-    found = lines(get(name).run(bars, None, regular, **chosen))
-    running = streamed(get(name), get(name).settings(**chosen), regular, session_days(bars))
-    for values, expected in zip(running, found.values(), strict=True):
-        assert agree(values, expected.tolist())
-    return found
+    return lines(get(name).run(bars, None, regular, **chosen))
 
 
 class TestHalts:
@@ -221,15 +216,15 @@ class TestHalts:
         """On the 8th only the premarket trades, in the bar that holds the opening."""
         trades = (("2025-01-07T17:00Z", 100.0), ("2025-01-08T13:00Z", 7.0), ("2025-01-10T17:00Z", 50.0))
 
-        assert agree(both_ways("pivot", *trades, period="session")["P"], [nan, 100.0, 100.0])
-        assert agree(both_ways("vwap", *trades)["VWAP"], [100.0, nan, 50.0])
-        assert agree(both_ways("vwap_bands", *trades)["lower"], [100.0, nan, 50.0])
+        assert agree(of_trades("pivot", *trades, period="session")["P"], [nan, 100.0, 100.0])
+        assert agree(of_trades("vwap", *trades)["VWAP"], [100.0, nan, 50.0])
+        assert agree(of_trades("vwap_bands", *trades)["lower"], [100.0, nan, 50.0])
 
     def test_a_bar_without_a_regular_trade_leaves_the_average_where_it_is(self) -> None:
         trades = (("2025-01-07T15:00Z", 100.0), ("2025-01-07T19:00Z", 130.0), ("2025-01-07T22:00Z", 900.0))
 
-        assert agree(both_ways("vwap", *trades)["VWAP"], [100.0, 115.0, 115.0])
-        assert agree(both_ways("vwap_bands", *trades)["upper"], [100.0, 145.0, 145.0])
+        assert agree(of_trades("vwap", *trades)["VWAP"], [100.0, 115.0, 115.0])
+        assert agree(of_trades("vwap_bands", *trades)["upper"], [100.0, 145.0, 145.0])
 
 
 class TestRegularPart:

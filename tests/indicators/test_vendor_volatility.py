@@ -9,13 +9,10 @@ from statistics import stdev
 import numpy as np
 import talib
 
-from openbell.indicators.registry import get
 from tests.indicators import references
-from tests.indicators.test_every_indicator import settings_of, streamed
-from tests.indicators.test_panels import columns, halting, windows
+from tests.indicators.test_panels import columns, windows
 from tests.indicators.test_reference_table import REFERENCES
 from tests.indicators.test_references import agree, lines
-from tests.indicators.test_streamed_signals import in_ticks
 from tests.indicators.test_vendor_averages import fitted, walks
 from tests.market.walks import closes
 
@@ -107,28 +104,6 @@ def test_volatility_ohlc() -> None:
             found = lines("volatility_ohlc", bars, length=length, days=days)["Volatility"]
             assert agree(found, expected)
     assert lines("volatility_ohlc", closes([3.0] * 12))["Volatility"][9:].tolist() == [0.0] * 3
-
-
-EXACT = [
-    *("smma", "mcginley", "kama", "alligator", "ma_channel", "price_channel", "std_error_bands", "chande_kroll"),
-    *("fractals", "percent_b", "connors_rsi", "fisher", "tsi", "coppock", "smi_ergodic", "smi_oscillator"),
-    *("trend_strength", "bop", "asi", "volume_oscillator", "chaikin_volatility", "ease_of_movement", "net_volume"),
-    *("std_error", "volatility_close", "volatility_ohlc", "volatility_zero_trend", "volatility_index"),
-    *("advance_decline", "majority_rule"),
-]
-
-
-def test_bar_by_bar_has_every_bit_of_the_arrays() -> None:
-    """Through ticks, halts and no trades."""
-    for name in EXACT:
-        for bars in (in_ticks().tail(400), halting(1e-8), halting(1e9)):
-            for chosen in settings_of(get(name)):
-                if chosen.get("method") == "weighted":
-                    continue  # numpy adds its products in another order
-                result = get(name).run(bars, **chosen)
-                found = streamed(get(name), chosen, bars)
-                for line, values in zip((*result.lines, *result.histogram), found, strict=True):
-                    assert np.array_equal(values, line.values, equal_nan=True), (name, line.label, chosen)
 
 
 STANDING_STILL = {

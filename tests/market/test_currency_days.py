@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from openbell.indicators.regular_hours import session_days
 from openbell.market.bars import bucket_bounds, closed_at, count, ends_of, resample
-from openbell.market.capacity import most_bars
 from openbell.market.currency_days import days_at, opens_on
-from openbell.market.cut_bars import cut_bars
+from openbell.market.expected_bars import most_bars
 from openbell.market.instruments import AssetClass
 from openbell.market.lookback import bucket_start, lookback_start
-from openbell.market.plan import buckets, next_close
+from openbell.market.partial_bars import cut_bars
 from openbell.market.series import bases
+from openbell.market.series_plan import buckets, next_close
 from openbell.market.sessions import forex_open
 from openbell.market.timeframes import Timeframe
 from openbell.market.trading_days import begin_of_date, date_of

@@ -19,10 +19,10 @@ from typing import Any
 import uvloop
 
 from openbell.cli.allocator import tune_allocator
-from openbell.desk.collector import Collector
+from openbell.desk.bars.collector import Collector
 from openbell.desk.desk import Desk
+from openbell.desk.orders.halt_sync import HaltSync
 from openbell.desk.settings import load
-from openbell.desk.trading.halt_sync import HaltSync
 from openbell.gateway.outbound import Outbound
 from openbell.gateway.webhooks.sender import WebhookSender
 from openbell.market.bars import MINUTE

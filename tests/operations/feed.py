@@ -10,9 +10,9 @@ from openbell.market.clock import Clock
 from openbell.market.errors import NoSuchSeries
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
-from openbell.market.plan import Native
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
+from openbell.market.series_plan import Native
 from openbell.market.timeframes import Timeframe
 from tests.operations.path import Path
 

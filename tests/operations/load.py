@@ -10,8 +10,8 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
+from openbell.desk.alerts.service import Condition
 from openbell.desk.desk import Desk
-from openbell.desk.trading.alerts import Condition
 from openbell.market.bars import MINUTE
 from openbell.market.instruments import Instrument
 from openbell.trading.alerts import Type

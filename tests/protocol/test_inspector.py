@@ -50,7 +50,7 @@ def listed(inspector: list[str], home: Path, command: list[str]) -> subprocess.C
     # It hands few variables on to a server by itself.
     handed = [f"-e{name}={value}" for name, value in variables.items() if name.startswith(("OPENBELL_", "PYTHON"))]
     return subprocess.run(
-        [*inspector, "--cli", *command, *handed, "--method", "tools/list", "--strict"],
+        [*inspector, "--cli", *command, *handed, "--method", "tools/list", "--strict", "--connect-timeout", "60000"],
         env=variables,
         capture_output=True,
         text=True,

@@ -41,7 +41,7 @@ def test_the_sdk_may_be_there_already() -> None:
 
 def test_the_bar_store_reads_parquet_without_remote_file_systems() -> None:
     code = (
-        "import sys, openbell.stores.parquet; from pyarrow import fs; "
+        "import sys, openbell.stores.parquet.store; from pyarrow import fs; "
         "print(sys.modules['pyarrow._s3fs'], fs.LocalFileSystem.__name__)"
     )
     assert printed(code) == "None LocalFileSystem"
@@ -96,7 +96,7 @@ def test_the_bar_store_writes_and_reads_without_pandas() -> None:
         "from openbell.market.instruments import parse\n"
         "from openbell.market.provenance import Origin, Source\n"
         "from openbell.market.timeframes import Timeframe\n"
-        "from openbell.stores.parquet import ParquetStore\n"
+        "from openbell.stores.parquet.store import ParquetStore\n"
         "days = make(parse('BTC/USD'), Timeframe.D1, np.arange(800, 809) * 86400, *np.ones((5, 9)))\n"
         "with tempfile.TemporaryDirectory() as folder:\n"
         "    store = ParquetStore(Path(folder))\n"

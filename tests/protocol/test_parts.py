@@ -106,13 +106,13 @@ def test_answers_are_cached_by_every_argument_and_principal(tmp_path: Path) -> N
     asyncio.run(main())
 
 
-def test_what_does_not_depend_on_who_asks_is_computed_once_for_all(tmp_path: Path) -> None:
+def test_a_result_is_never_cached_for_another_principal(tmp_path: Path) -> None:
     async def main() -> None:
         counter, here = Counter(), desk(tmp_path)
         runner = Runner(service(counter, reads=Reads.BARS), here)
-        for subject in ("a", "b"):
+        for subject in ("a", "b", "a"):
             await runner.run("echo", {"text": "x"}, session(Principal(subject, frozenset(Scope))))
-        assert counter.count == 1
+        assert counter.count == 2, "what is cached would show what another one has asked"
 
     asyncio.run(main())
 
@@ -261,6 +261,29 @@ def test_a_cache_forgets_with_time_number_and_on_demand() -> None:
         assert not (await cache.get("a", 10, work)).cached
         assert not (await cache.get("d", 0, work)).cached
         assert not (await cache.get("d", 0, work)).cached
+
+    asyncio.run(main())
+
+
+def test_attack_large_results_do_not_fill_the_memory() -> None:
+    """However many different questions somebody asks, a cache keeps a limited number of values."""
+
+    async def main() -> None:
+        cache = TtlCache(most_values=20_000)
+
+        async def rows() -> Result[Any]:
+            return Result({"items": [{"open": 1.0, "close": 2.0, "time": "2026-01-02"}] * 1_000})
+
+        for number in range(8):
+            await cache.get(number, 60, rows)
+        kept = [(await cache.get(number, 60, rows)).cached for number in (7, 6, 5, 4, 3)]
+        assert kept == [True, True, True, True, False], "the oldest make room"
+
+        async def text() -> str:
+            return "x" * 10_000_000
+
+        await cache.get("text", 60, text)
+        assert not (await cache.get("text", 60, text)).cached
 
     asyncio.run(main())
 

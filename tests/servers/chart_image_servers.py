@@ -47,9 +47,9 @@ class ChartImage(Client):
 
 
 def _payload(answer: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = answer["structuredContent"]
     (text,) = [each["text"] for each in answer["content"] if each["type"] == "text"]
-    assert json.loads(text) == found
+    found: dict[str, Any] = json.loads(text)
+    assert answer.get("structuredContent") == (None if answer["isError"] else found)
     return found
 
 

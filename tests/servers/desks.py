@@ -133,10 +133,19 @@ async def bench(home: Path, as_of: str = "", **settings: str) -> AsyncIterator[B
 
 
 def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    """The result of a call over the pipes; its text is the same object."""
+    """The result of a call over the pipes; its text is the same object, and only an error has no other."""
     answer: dict[str, Any] = client.call(tool, arguments)["result"]
-    assert json.loads(answer["content"][0]["text"]) == answer["structuredContent"]
+    if answer["isError"]:
+        assert "structuredContent" not in answer
+    else:
+        assert json.loads(answer["content"][0]["text"]) == answer["structuredContent"]
     return answer
+
+
+def payload(result: dict[str, Any]) -> dict[str, Any]:
+    """The object of a result, or of an error, as an agent reads it."""
+    found: dict[str, Any] = json.loads(result["content"][0]["text"])
+    return found
 
 
 def data(client: Client, tool: str, **arguments: Any) -> Any:
@@ -159,16 +168,52 @@ def error(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     """The error of a TradeStream answer, in the one form that the contract has."""
     answer = ask(client, tool, **arguments)
     assert answer["isError"] is True, answer
-    payload = answer["structuredContent"]
-    assert set(payload) == {"error", "_metadata"}
-    assert set(payload["error"]) == {"code", "message", "details"}
-    assert set(payload["_metadata"]) == {"latency_ms"}
-    found: dict[str, Any] = payload["error"]
+    written = payload(answer)
+    assert set(written) == {"error", "_metadata"}
+    assert set(written["error"]) == {"code", "message", "details"}
+    assert set(written["_metadata"]) == {"latency_ms"}
+    found: dict[str, Any] = written["error"]
     return found
 
 
+NULLABLE = frozenset(
+    "sharpe_ratio win_rate sharpe forward_sharpe forward_accuracy avg_sharpe opportunity_score change_1h change_24h "
+    "current_price unrealized_pnl total_balance margin_used".split()
+)
+"""Fields of the contracts that are null where no number exists; docs/answers.md says when."""
+
+
+def with_nulls(returns: Any) -> Any:
+    """A schema of the contract that also accepts null for the fields that may be null."""
+    if isinstance(returns, list):
+        return [with_nulls(each) for each in returns]
+    if not isinstance(returns, dict):
+        return returns
+    return {
+        name: {**each, "type": [each["type"], "null"]} if name in NULLABLE and "type" in each else with_nulls(each)
+        for name, each in returns.items()
+    }
+
+
+def _check_returned(own: dict[str, Any], contract: dict[str, Any], path: str) -> None:
+    """A result is declared with the contract's types, enums, formats and words."""
+    if "anyOf" in own:
+        kinds = [each for each in own["anyOf"] if each != {"type": "null"}]
+        assert path.rpartition(".")[2] in NULLABLE, path
+        assert len(kinds) == 1 == len(own["anyOf"]) - 1, path
+        own = {**own, **kinds[0]}
+    for key in ("type", "enum", "format"):
+        assert own.get(key) == contract.get(key) or (key == "enum" and key not in contract), (path, key)
+    assert own.get("description", "").startswith(contract.get("description", "")), path
+    for name, each in contract.get("properties", {}).items():
+        assert name in own["required"], f"{path}.{name} may be absent"
+        _check_returned(own["properties"][name], each, f"{path}.{name}")
+    if "items" in contract:
+        _check_returned(own["items"], contract["items"], f"{path}[]")
+
+
 def check_against_contract(client: Client, contract: list[dict[str, Any]]) -> None:
-    """Every tool has the contract's name and arguments to the letter, and answers at least what the contract returns.
+    """Every tool has the contract's name, words and arguments to the letter, and answers at least what the contract returns.
 
     The snapshots of the tools have the fields beside those.
     """
@@ -176,14 +221,15 @@ def check_against_contract(client: Client, contract: list[dict[str, Any]]) -> No
     offered = {tool["name"]: tool for tool in client.request("tools/list")["result"]["tools"]}
     assert set(offered) == set(wanted)
     for name, tool in offered.items():
+        assert tool["description"].startswith(wanted[name]["description"]), name
         schema, contracts = tool["inputSchema"], wanted[name]["parameters"]
         assert schema.get("required", []) == contracts.get("required", [])
         assert set(schema["properties"]) == set(contracts["properties"])
         for argument, parts in contracts["properties"].items():
             mine = schema["properties"][argument]
             for key, value in parts.items():
-                assert key == "description" or mine[key] == value, (name, argument, key)
+                same = mine[key].startswith(value) if key == "description" else mine[key] == value
+                assert same, (name, argument, key)
             assert ("default" in mine) == ("default" in parts), (name, argument)
             assert ("enum" in mine) == ("enum" in parts), (name, argument)
-        returned = tool["outputSchema"]["properties"]["data"]["properties"]
-        assert set(wanted[name]["returns"]["properties"]) <= set(returned)
+        _check_returned(tool["outputSchema"]["properties"]["data"], wanted[name]["returns"], name)

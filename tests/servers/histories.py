@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from openbell.desk.desk import Desk
+from openbell.desk.orders.halt_file import HaltFile
 from openbell.desk.settings import load
-from openbell.desk.trading.halt_file import HaltFile
 from openbell.market.bars import MINUTE, make
 from openbell.market.clock import iso
 from openbell.market.instruments import parse
@@ -181,10 +181,10 @@ def put_back(home: Path) -> Iterator[None]:
 def lifted(home: Path) -> Iterator[None]:
     """Without the operator's switch in the home: it stops scenarios too, at the machine's own time."""
     switch = HaltFile(home / "halted")
-    reason, since = switch.read(), switch.since()
+    halt, since = switch.read(), switch.since()
     switch.lift()
     try:
         yield
     finally:
-        if reason is not None and since is not None:
-            switch.set(reason, since)
+        if halt is not None and since is not None:
+            switch.set(halt.reason, since)

@@ -10,7 +10,7 @@ import jsonschema
 import jsonschema_rs
 import pytest
 
-from openbell.desk.arche import contract
+from openbell.desk.quotes.arche import contract
 from openbell.market.errors import StoreError
 from openbell.market.instruments import parse
 from openbell.protocol.schema import schema_of
@@ -18,7 +18,7 @@ from openbell.servers import load
 from openbell.servers.arche.shapes import ErrorObject
 from tests.client import OPENBELL, Client, run
 from tests.desk.scripted import ScriptedFeed
-from tests.servers.desks import Bench, awaited, bench_as_found
+from tests.servers.desks import Bench, awaited, bench_as_found, payload
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFEST = json.loads((ROOT / "mcp" / "manifest" / "released" / "1.0.0.json").read_text())
@@ -108,7 +108,7 @@ def test_the_methods_are_served_over_json_rpc_with_the_manifests_schemas(tmp_pat
         assert result["_meta"]["openbell/truth"]["data"] == "simulated"
         refused = client.call("quotes.live", {"tickers": []})["result"]
         assert refused["isError"] is True
-        assert refused["structuredContent"]["type"] == "VALIDATION_ERROR"
+        assert payload(refused)["type"] == "VALIDATION_ERROR"
         assert refused["_meta"]["openbell/truth"]["feed"] == "sim"
         assert client.call("quotes_live", {"tickers": ["AAPL"]})["error"]["code"] == -32602
 
@@ -244,4 +244,37 @@ def test_tickers_are_not_changed_into_others(tmp_path: Path) -> None:
 def test_a_ticker_without_an_answer_is_named_beside_the_result(tmp_path: Path) -> None:
     done = run(tmp_path, "call", "arche", "quotes.live", '{"tickers": ["BTC/USD", "NOPE1"]}', AS_OF=AS_OF)
     assert json.loads(done.stdout)["source_status"] == 206
-    assert "no answer for NOPE1: Invalid symbol" in done.stderr
+    assert "not found: NOPE1" in done.stderr
+
+
+def test_a_second_text_block_says_what_prices_are_how_old_and_which_tickers_are_not_found(tmp_path: Path) -> None:
+    with Client(tmp_path, command=[*OPENBELL, "mcp", "arche"], AS_OF=AS_OF) as client:
+        client.initialize()
+        live = client.call("quotes.live", {"tickers": ["AAPL", "APPL", "nope1"]})["result"]
+        assert [each["type"] for each in live["content"]] == ["text", "text"]
+        assert json.loads(live["content"][0]["text"]) == live["structuredContent"]
+        assert live["content"][1]["text"] == (
+            "Prices are SIMULATED, not real; the oldest is 20 s old. Not found: NOPE1, APPL (did you mean 'AAPL'?)."
+        )
+        page = client.call("quotes.historical", RANGE)["result"]
+        assert page["content"][1]["text"] == (
+            "Prices are SIMULATED, not real; the newest bar here closed 15 hours and 30 minutes ago."
+        )
+        assert len(client.call("system.health", {})["result"]["content"]) == 1
+        assert len(client.call("quotes.live", {"tickers": ["NOPE1"]})["result"]["content"]) == 1
+
+
+def test_the_second_text_block_is_on_standard_error_and_one_object_on_standard_output(tmp_path: Path) -> None:
+    done = run(tmp_path, "call", "arche", "quotes.live", '{"tickers": ["AAPL", "APPL"]}', AS_OF=AS_OF)
+    assert set(json.loads(done.stdout)) == {"quotes", "request_id", "source_status"}
+    assert done.stderr.splitlines()[-1] == (
+        "Prices are SIMULATED, not real; the oldest is 20 s old. Not found: APPL (did you mean 'AAPL'?)."
+    )
+
+
+def test_the_code_of_an_http_error_is_the_phrase_of_its_status(tmp_path: Path) -> None:
+    given = json.dumps({**RANGE, "from": "2026-01-08"})
+    found = json.loads(run(tmp_path, "call", "arche", "quotes.historical", given, AS_OF=AS_OF).stdout)
+    assert (found["type"], found["http_status"], found["http_code"]) == ("VALIDATION_ERROR", 400, "Bad Request")
+    found = json.loads(run(tmp_path, "call", "arche", "quotes.live", '{"tickers": ["NOPE1"]}', AS_OF=AS_OF).stdout)
+    assert (found["type"], found["http_status"], found["http_code"]) == ("SYMBOL_NOT_FOUND", 404, "Not Found")

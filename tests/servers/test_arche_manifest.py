@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tools import arche_manifest, arche_pages
 
-from openbell.cli import arche_manifest
-from openbell.desk.arche.errors import STATUSES, TRANSPORT
+from openbell.desk.quotes.arche.errors import ADAPTER, STATUSES
 from openbell.market.errors import SettingsError
 from openbell.servers.arche import tools
 from openbell.servers.arche.manifest import manifest
 from openbell.servers.arche.versions import Bump, is_enough, needed_bump
+from tests.client import run
 
 ROOT = Path(__file__).resolve().parents[2]
 Change = Callable[[dict[str, Any]], Any]
@@ -30,6 +32,27 @@ def test_the_file_is_what_the_tools_are() -> None:
     assert json.loads(arche_manifest.text())["version"] == tools.VERSION
 
 
+def test_the_page_beside_the_manifest_is_up_to_date() -> None:
+    page = (ROOT / arche_pages.MANIFEST_PAGE).read_text()
+    assert page == arche_pages.manifest_page(), "run make docs"
+    assert (ROOT / arche_manifest.FILE).parent / "MANIFEST.md" == ROOT / arche_pages.MANIFEST_PAGE
+    for each in manifest()["methods"]:
+        assert f"## {each['name']}\n" in page
+    assert all(f"| `{name}` |" in page for name in manifest()["errors"]["schema"]["properties"])
+
+
+def test_the_readme_of_the_methods_is_up_to_date_and_its_examples_work(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / arche_pages.README).read_text()
+    assert page == arche_pages.readme(), "run make docs"
+    for link in re.findall(r"\]\(([^)#]+)\)", page):
+        assert (ROOT / "docs" / arche_pages.README).parent.joinpath(link).exists(), link
+    examples = re.findall(r"`openbell call arche (\S+) '(.+?)'`", page)
+    assert [name for name, _ in examples] == [each["name"] for each in manifest()["methods"]]
+    for name, arguments in examples:
+        done = run(tmp_path, "call", "arche", name, arguments, AS_OF="2026-01-12T15:30:20Z")
+        assert done.returncode == 0, done.stdout
+
+
 def test_version_1_0_0_is_the_contracts() -> None:
     first = json.loads((ROOT / arche_manifest.FOLDER / "released" / "1.0.0.json").read_text())
     assert manifest() == first
@@ -41,7 +64,7 @@ def test_the_version_is_the_one_that_the_changes_since_the_last_release_need() -
 
 
 def test_every_type_of_error_is_documented() -> None:
-    assert set(arche_manifest.MEANINGS) == {*STATUSES, *TRANSPORT}
+    assert set(arche_manifest.MEANINGS) == {*STATUSES, *ADAPTER}
     page = (ROOT / "docs" / "arche.md").read_text()
     assert all(f"| {kind} |" in page for kind in arche_manifest.MEANINGS)
 

@@ -15,7 +15,7 @@ from openbell.market.timeframes import CHART, read_timeframe
 from openbell.protocol.tool import Tool
 from openbell.servers import NAMES, load
 from tests.client import OPENBELL, Client, run
-from tests.servers.desks import Bench, awaited, bench, bench_as_found
+from tests.servers.desks import Bench, awaited, bench, bench_as_found, payload
 
 AS_OF = "2026-01-07T15:00:00Z"
 EVERY = [pytest.param(server, tool, id=f"{server}-{tool.name}") for server in NAMES for tool in load(server).tools]
@@ -158,8 +158,7 @@ def test_over_the_pipe_five_with_a_point_is_five(tmp_path: Path) -> None:
             arguments = f'{{"symbol": "BTC/USD", "limit": {limit}, "offset": 0.0}}'
             call = f'{{"name": "get_candles", "arguments": {arguments}}}'
             client.send_raw(f'{{"jsonrpc": "2.0", "id": "n", "method": "tools/call", "params": {call}}}'.encode())
-            answer: dict[str, Any] = client.response("n")["result"]["structuredContent"]
-            return answer
+            return payload(client.response("n")["result"])
 
         assert ask("5.0")["data"] == ask("5")["data"]
         assert ask("5.0")["data"]["pagination"]["limit"] == 5

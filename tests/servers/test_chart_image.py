@@ -1,4 +1,4 @@
-"""The server chart-image over MCP on stdio: the contract's examples, stored pictures, other clocks and simulated data."""
+"""The server chart-image over MCP on stdio: mistakes, stored pictures, other clocks and simulated data."""
 
 from __future__ import annotations
 
@@ -22,21 +22,20 @@ from openbell.charts.config.reading import read_config
 from openbell.charts.picture import picture
 from openbell.charts.scene import Label, Scene
 from openbell.charts.studies.catalogue import all_studies
-from openbell.desk.chart_image.own_engine import title_of
-from openbell.desk.chart_image.pictures import expiry_of
-from openbell.desk.chart_image.service import NOT_SERVED
-from openbell.desk.chart_image.window import window_of
-from openbell.desk.indicators import warm_up
+from openbell.desk.pictures.chart_image.own_engine import title_of
+from openbell.desk.pictures.chart_image.pictures import expiry_of
+from openbell.desk.pictures.chart_image.service import NOT_SERVED
+from openbell.desk.pictures.chart_image.window import window_of
+from openbell.desk.pictures.indicators import warm_up
 from openbell.market.timeframes import CHART
 from tests.gateway.streamable.gateways import Inside
 from tests.servers.chart_image_servers import AS_OF, BITCOIN, ChartImage, chart_image, opened
-from tests.servers.chart_img_server import KEY, ChartImgServer, message
+from tests.servers.chart_img_server import KEY, ChartImgServer
 from tests.servers.desks import awaited, bench_as_found
 
 LATER = "2026-01-09T18:00:00Z"
 _CREATED, _RENAMED = 0x100, 0x80
 """IN_CREATE and IN_MOVED_TO of inotify."""
-SENTENCE = "Show Bitcoin with Bollinger Bands and RSI for the last 7 days"
 
 
 @pytest.fixture(scope="module")
@@ -67,139 +66,7 @@ def remote(_vendor: ChartImgServer, tmp_path_factory: pytest.TempPathFactory) ->
         yield made
 
 
-# The contract's examples
-
-
-def test_the_sentence_about_bitcoin_has_the_contracts_config(desk: ChartImage) -> None:
-    found = desk.ask(
-        "construct_chart_config", naturalLanguage=SENTENCE, exchange="BINANCE", preferences={"theme": "dark"}
-    )
-    assert found["success"] is True
-    assert found["config"] == {
-        "symbol": "BINANCE:BTCUSDT",
-        "interval": "1h",
-        "range": "7D",
-        "theme": "dark",
-        "style": "candle",
-        "width": 1200,
-        "height": 675,
-        "studies": [
-            {"name": "BollingerBands@tv-basicstudies", "inputs": {"length": 20, "stdDev": 2}},
-            {"name": "RSI@tv-basicstudies", "inputs": {"length": 14}},
-        ],
-    }
-    assert found["warnings"] == []
-    assert "7D" in found["reasoning"]
-
-
-def test_the_plan_basic_refuses_the_contracts_resolution(desk: ChartImage) -> None:
-    config = {
-        "symbol": "BINANCE:BTCUSDT",
-        "interval": "1h",
-        "studies": [{"name": "BollingerBands@tv-basicstudies"}, {"name": "RSI@tv-basicstudies"}],
-        "width": 1920,
-        "height": 1080,
-    }
-    assert desk.ask("validate_chart_config", config=config, planLevel="BASIC") == {
-        "valid": False,
-        "errors": [
-            {
-                "field": "resolution",
-                "message": "Resolution 1920x1080 exceeds BASIC plan limit of 800x600",
-                "severity": "error",
-            }
-        ],
-        "suggestions": [
-            "Reduce width to 800 and height to 600 for BASIC plan",
-            "Upgrade to PRO plan for higher resolution",
-        ],
-        "rateLimitCheck": {
-            "withinLimits": True,
-            "studyCount": 2,
-            "maxStudies": 3,
-            "resolution": "1920x1080",
-            "maxResolution": "800x600",
-        },
-    }
-
-
-def test_exchanges_and_symbols_have_the_contracts_shapes(desk: ChartImage) -> None:
-    listed = desk.ask("get_exchanges")
-    assert listed["success"] is True
-    assert listed["count"] == len(listed["exchanges"]) > 2
-    assert {frozenset(each) for each in listed["exchanges"]} == {frozenset({"id", "name", "type", "description"})}
-    types = [each["type"] for each in listed["exchanges"]]
-    assert types == sorted(types)
-    assert set(types) <= {"crypto", "stock", "forex", "futures"}
-    assert {
-        "id": "BINANCE",
-        "name": "Binance",
-        "type": "crypto",
-        "description": "Global cryptocurrency exchange",
-    } in listed["exchanges"]
-    found = desk.ask("get_symbols", exchange="BINANCE", search="BTC", limit=10)
-    assert (found["success"], found["exchange"], found["count"]) == (True, "BINANCE", len(found["symbols"]))
-    assert {
-        "symbol": "BTCUSDT",
-        "fullSymbol": "BINANCE:BTCUSDT",
-        "description": "Bitcoin / TetherUS",
-        "type": "crypto",
-    } in found["symbols"]
-    assert desk.ask("get_symbols", exchange="BINANCE", limit=1)["count"] == 1
-
-
-def test_the_documentation_has_the_contracts_parts(desk: ChartImage) -> None:
-    found = desk.ask("fetch_chart_documentation", section="indicators")
-    assert set(found["data"]) == {"indicators"}
-    named = {each["name"]: each for each in found["data"]["indicators"]}
-    bands = named["BollingerBands@tv-basicstudies"]
-    assert (bands["displayName"], bands["category"]) == ("Bollinger Bands", "Volatility")
-    assert (bands["inputs"]["length"]["type"], bands["inputs"]["length"]["default"]) == ("number", 20)
-    assert bands["inputs"]["stdDev"]["default"] == 2
-    assert named["RSI@tv-basicstudies"]["inputs"]["length"]["default"] == 14
-    assert datetime.fromisoformat(found["cachedAt"]) <= datetime.now(UTC)
-    whole = desk.ask("fetch_chart_documentation")["data"]
-    assert set(whole) == {"indicators", "chartParameters", "rateLimits", "examples"}
-    assert set(whole["rateLimits"]["BASIC"]) >= {"requestsPerSecond", "dailyMax", "maxResolution", "maxStudies"}
-    assert {"intervals", "ranges", "themes", "styles"} <= set(whole["chartParameters"])
-    for each in whole["examples"]:
-        assert desk.ask("validate_chart_config", config=each["config"])["valid"], each
-
-
-def test_a_picture_has_the_contracts_metadata(desk: ChartImage) -> None:
-    before = datetime.now(UTC).replace(microsecond=0)
-    for form in ("png", "jpeg"):
-        answer = desk.call("generate_chart_image", {"config": BITCOIN, "format": form})["result"]
-        found = answer["structuredContent"]
-        assert set(found) == {"success", "imageData", "metadata", "apiResponse"}
-        assert found["metadata"]["format"] == form.upper()
-        assert found["metadata"]["resolution"] == "400x300"
-        assert before <= datetime.fromisoformat(found["metadata"]["generatedAt"]) <= datetime.now(UTC)
-        assert found["apiResponse"] == {"statusCode": 200}
-        (image,) = [each for each in answer["content"] if each["type"] == "image"]
-        assert (image["mimeType"], image["data"]) == (f"image/{form}", found["imageData"])
-        data = desk.picture(config=BITCOIN, format=form)
-        assert (opened(data).format, opened(data).size) == (form.upper(), (400, 300))
-
-
-def test_errors_have_the_contracts_forms(desk: ChartImage, remote: ChartImage, vendor: ChartImgServer) -> None:
-    wrong = desk.refused("generate_chart_image", config={**BITCOIN, "symbol": "BTCUSDT"})
-    assert wrong["error"] == "Invalid configuration"
-    assert {name: wrong["details"][0][name] for name in ("field", "message")} == {
-        "field": "symbol",
-        "message": "Invalid symbol format",
-    }
-    vendor.always = message(429, "Too Many Requests", Retry_After="60")
-    assert remote.refused("generate_chart_image", config=BITCOIN) == {
-        "success": False,
-        "error": "Rate limit exceeded. Try again in 60 seconds.",
-        "retryAfter": 60,
-    }
-    vendor.always = message(401, "Unauthorized")
-    assert remote.refused("generate_chart_image", config=BITCOIN) == {
-        "success": False,
-        "error": "Invalid API key. Check CHART_IMG_API_KEY environment variable.",
-    }
+# Mistakes and studies
 
 
 @pytest.mark.parametrize(
@@ -230,7 +97,7 @@ def test_a_number_that_no_float_can_hold_is_a_problem_of_its_field(desk: ChartIm
 
 def test_all_studies_of_the_vendor_are_drawn(desk: ChartImage) -> None:
     """Each study alone on the picture, by the name that the documentation has."""
-    listed = desk.ask("fetch_chart_documentation", section="indicators")["data"]["indicators"]
+    listed = desk.ask("fetch_chart_documentation", section="indicators", full=True)["data"]["indicators"]
     assert len(listed) == len(all_studies()) == 93
     bare = desk.picture(config=BITCOIN)
     for each in listed:
@@ -248,7 +115,7 @@ def test_a_stored_picture_is_in_the_home_and_served_until_its_time(tmp_path: Pat
         assert "note" not in found["metadata"]
         address, _, name = found["imageUrl"].rpartition("/storage/")
         assert address == f"http://{gateway.host}"
-        (file,) = folder.iterdir()
+        (file,) = folder.glob("*/*.png")
         assert (file.name, stat.S_IMODE(file.stat().st_mode)) == (name, 0o600)
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         expires = datetime.fromisoformat(found["metadata"]["expiresAt"])
@@ -261,14 +128,13 @@ def test_a_stored_picture_is_in_the_home_and_served_until_its_time(tmp_path: Pat
         now = int(time.time())
         for seconds, status in ((-1, 404), (600, 200)):
             other = f"{now + seconds:010x}{name[10:]}"
-            file.rename(folder / other)
-            file = folder / other
+            file = file.rename(file.with_name(other))
             assert gateway.request("GET", f"/storage/{other}", who=None).status == status
 
 
 def test_expired_and_interrupted_files_are_removed_and_new_ones_of_other_writers_are_not(tmp_path: Path) -> None:
-    folder = tmp_path / "pictures"
-    folder.mkdir(mode=0o700)
+    folder = tmp_path / "pictures" / ("0" * 32)
+    folder.mkdir(mode=0o700, parents=True)
     later, past = (f"{int(time.time()) + seconds:010x}" for seconds in (600, -600))
     names = {
         "expired": f"{past}-{'0' * 32}.png",
@@ -283,7 +149,9 @@ def test_expired_and_interrupted_files_are_removed_and_new_ones_of_other_writers
     with chart_image(tmp_path, AS_OF=AS_OF) as server:
         found = server.ask("generate_chart_image", config=BITCOIN, storage=True)
     assert found["metadata"]["note"] == NOT_SERVED
-    left = {each.name for each in folder.iterdir()} - {found["imageUrl"].rpartition("/")[2]}
+    left = {each.name for each in folder.iterdir()}
+    new = [each.name for each in folder.parent.glob("*/*") if each.parent != folder]
+    assert new == [found["imageUrl"].rpartition("/")[2]]
     assert left == {names["being written"], names["kept"], names["a note of the owner"]}
 
 
@@ -295,20 +163,20 @@ def test_read_only_refuses_storage_and_draws(tmp_path: Path) -> None:
 
 
 def test_a_full_store_is_said_and_pictures_are_still_drawn(tmp_path: Path) -> None:
-    (tmp_path / "pictures").mkdir(mode=0o700)
-    (tmp_path / "pictures" / f"{int(time.time()) + 600:010x}-{'0' * 32}.png").write_bytes(bytes(2**20 - 100))
+    folder = tmp_path / "pictures" / ("0" * 32)
+    folder.mkdir(mode=0o700, parents=True)
+    (folder / f"{int(time.time()) + 600:010x}-{'0' * 32}.png").write_bytes(bytes(2**20 - 100))
     with chart_image(tmp_path, AS_OF=AS_OF, CHART_IMAGES_MB="1") as server:
         error = server.refused("generate_chart_image", config=BITCOIN, storage=True)["error"]
         assert "OPENBELL_CHART_IMAGES_MB" in error
         assert opened(server.picture(config=BITCOIN)).size == (400, 300)
-    assert len(list((tmp_path / "pictures").iterdir())) == 1
+    assert len(list((tmp_path / "pictures").rglob("*.*g"))) == 1
 
 
 class Arrivals:
     """How files come into a folder, as Linux tells it. Use as a context manager."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(mode=0o700)
         libc = ctypes.CDLL(None, use_errno=True)
         self._fd = libc.inotify_init1(os.O_NONBLOCK)
         assert libc.inotify_add_watch(self._fd, os.fsencode(folder), _CREATED | _RENAMED) >= 0
@@ -333,10 +201,13 @@ class Arrivals:
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: only Linux tells how files arrive")
 def test_a_picture_has_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
     """So that a process that is killed at any moment leaves no broken picture."""
-    with Arrivals(tmp_path / "pictures") as arrivals, chart_image(tmp_path, AS_OF=AS_OF) as server:
-        name = server.ask("generate_chart_image", config=BITCOIN, storage=True)["imageUrl"].rpartition("/")[2]
-        assert name not in arrivals.names(_CREATED)
-    assert opened((tmp_path / "pictures" / name).read_bytes()).size == (400, 300)
+    with chart_image(tmp_path, AS_OF=AS_OF) as server:
+        server.ask("generate_chart_image", config=BITCOIN, storage=True)
+        (own,) = (each for each in (tmp_path / "pictures").iterdir() if each.is_dir())
+        with Arrivals(own) as arrivals:
+            name = server.ask("generate_chart_image", config=BITCOIN, storage=True)["imageUrl"].rpartition("/")[2]
+            assert name not in arrivals.names(_CREATED)
+    assert opened((own / name).read_bytes()).size == (400, 300)
 
 
 def test_two_processes_store_at_once_and_killing_them_leaves_no_broken_picture(disk_path: Path) -> None:
@@ -344,7 +215,7 @@ def test_two_processes_store_at_once_and_killing_them_leaves_no_broken_picture(d
     _store_and_kill(disk_path, number, urls)
     names = {url.rpartition("/")[2] for url in urls}
     assert len(names) == len(urls) == 2 * (number + 5 + 1)
-    files = [each for each in (disk_path / "pictures").iterdir() if each.suffix != ".part"]
+    files = list((disk_path / "pictures").glob("*/*.png"))
     assert names <= {each.name for each in files}
     for each in files:
         assert opened(each.read_bytes()).size == (400, 300)

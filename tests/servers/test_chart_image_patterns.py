@@ -53,7 +53,7 @@ def here(up: Up) -> Iterator[Setup]:
 def self_hosted(up: Up, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setup]:
     """The vendor is the chart API of a running `openbell up`, the key a token of it."""
     settings = {"CHART_IMG_URL": f"http://{up.host}", "CHART_IMG_PLAN": "ULTRA"}
-    with chart_image(tmp_path_factory.mktemp("self_hosted"), key=up.tokens["reader"], **settings) as server:
+    with chart_image(tmp_path_factory.mktemp("self_hosted"), key=up.tokens["writer"], **settings) as server:
         yield Setup(server, up.host, "vendor", "package")
 
 

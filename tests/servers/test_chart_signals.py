@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import random
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,19 +70,6 @@ def buckets(rows: list[Row], seconds: int, now: float) -> list[tuple[int, float]
     for time, *_, close, _volume in rows:
         closes[time - time % seconds] = close
     return [(time, close) for time, close in closes.items() if time + seconds <= now][-3000:]
-
-
-def test_the_quick_start_answers_with_real_numbers_in_an_empty_home(tmp_path: Path) -> None:
-    with Client(tmp_path / "home") as client:
-        client.initialize()
-        status = client.call("check_market_status")["result"]["structuredContent"]
-        assert status["stocks"]["session"] in {"premarket", "regular", "afterhours", "closed"}
-        signals = client.call("get_signals", {"symbol": "AAPL", "timeframe": "1min"})["result"]["structuredContent"]
-        assert signals["ready"] is True
-        assert all(math.isfinite(signals["snapshot"][name]) for name in ("price", "ema9", "macd", "rsi", "bb_upper"))
-        watchlist = client.call("get_watchlist")["result"]["structuredContent"]["watchlist"]
-        assert [len(watchlist["stocks"]), len(watchlist["crypto"])] == [20, 2]
-        assert all(row["price"] > 0 and 0 <= row["rsi"] <= 100 for row in watchlist["stocks"] + watchlist["crypto"])
 
 
 def ask(home: Path, tool: str, arguments: dict[str, Any] | None = None, **settings: str) -> dict[str, Any]:
@@ -226,6 +212,50 @@ def test_every_error_code_arrives_as_a_json_rpc_error(tmp_path: Path) -> None:
         assert error("unsubscribe_alerts", subscription_id="sub_9")["code"] == -32602
 
 
+def test_a_pair_of_currencies_is_refused_with_the_tools_that_have_it_and_never_suggested(tmp_path: Path) -> None:
+    for symbol, name in (("eurusd", "EUR/USD"), ("USD/EUR", "USD/EUR")):
+        failure = call(tmp_path, "get_signals", {"symbol": symbol, "timeframe": "1min"}, AS_OF=at(START + 86400))
+        assert failure["code"] == -32002
+        assert failure["message"] == (
+            f"Invalid symbol '{name}': signals cover stocks and crypto; for currencies use get_indicators of chartgen or "
+            "get_candles of market-data"
+        )
+
+
+def test_the_data_source_of_alpaca_is_the_contracts_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALPACA_API_KEY", "key")
+    monkeypatch.setenv("ALPACA_SECRET_KEY", "secret")
+    done = run(tmp_path, "call", "chart-signals", "get_capabilities", FEED="alpaca")
+    assert json.loads(done.stdout)["data_source"] == "Alpaca Markets"
+    assert "data=live" in done.stderr
+    assert "feed=alpaca" in done.stderr
+
+
+def test_lenient_spellings_of_timeframes_are_described_and_answered_in_the_contracts(tmp_path: Path) -> None:
+    tool = SERVICE.by_name["get_signals"]
+    described = tool.input_schema["properties"]["timeframe"]
+    assert described["enum"] == list(SECONDS)
+    assert "1h" in described["description"]
+    answer = call(tmp_path, "get_signals", {"symbol": "AAPL", "timeframe": "1h"}, AS_OF=at(START + 86400))
+    assert answer["tf"] == "1hour"
+
+
+def test_the_squeeze_of_trend_state_is_relative_to_the_symbols_own_history(tmp_path: Path) -> None:
+    """Every bar is within the contract's 4 %, first busy and then quiet, and then as busy as ever."""
+
+    def rows(quiet: int, then: int) -> list[Row]:
+        sizes = [0.9] * 140 + [0.05] * quiet + [0.9] * then
+        return [(START + 60 * n, *[100 + size * (-1) ** n] * 4, 1.0) for n, size in enumerate(sizes)]
+
+    for symbol, bars, squeezed in (("QUIET", rows(20, 0), True), ("BUSY", rows(20, 30), False)):
+        load(tmp_path, symbol, bars)
+        clock = at(START + 60 * len(bars))
+        answer = call(tmp_path, "get_signals", {"symbol": symbol, "timeframe": "1min"}, AS_OF=clock, FEED="none")
+        assert answer["crossings"]["bb_squeeze"] is True, "as the contract defines it"
+        assert answer["reading"]["squeeze"] is squeezed
+        assert answer["trend_state"] != ("mixed" if squeezed else "consolidating")
+
+
 def test_a_store_that_cannot_be_used_is_market_data_unavailable(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file in the folder's place")
     with Client(tmp_path, FEED="none") as client:
@@ -291,13 +321,6 @@ def test_market_status(tmp_path: Path, moment: str, session: str, is_open: bool,
     stocks = ask(tmp_path, "check_market_status", as_of=moment)["stocks"]
     assert (stocks["session"], stocks["open"]) == (session, is_open)
     assert (stocks["next_open"], stocks["next_open_at"]) == (words, opens)
-
-
-def test_market_status_reads_like_the_contract(tmp_path: Path) -> None:
-    status = call(tmp_path, "check_market_status", AS_OF="2025-09-19T19:00:00Z")
-    assert status["stocks"]["current_time_et"] == "3:00 PM ET"
-    assert status["crypto"] == {"open": True, "note": "24/7 trading"}
-    assert status["timestamp"] == "2025-09-19T19:00:00+00:00"
 
 
 def test_the_watchlist_file_rules(tmp_path: Path) -> None:

@@ -44,39 +44,6 @@ def chart(client: Client, **arguments: Any) -> dict[str, Any]:
     return result
 
 
-def test_a_picture_is_the_default(client: Client) -> None:
-    result = chart(client, indicators=["ema_stack", "rsi"])
-    (image,) = result["content"]
-    assert image["type"] == "image"
-    assert image["mimeType"] == "image/png"
-    assert Image.open(io.BytesIO(base64.b64decode(image["data"]))).size == (1200, 675)
-    assert result["_meta"]["openbell/truth"]["data"] == "simulated"
-
-
-def test_the_contracts_example(client: Client) -> None:
-    asked = {
-        "ticker": "BTCUSDT",
-        "timeframe": "1h",
-        "indicators": ["ema_stack", {"name": "rsi", "length": 21}, {"name": "vpvr", "bins": 32, "split_up_down": True}],
-        "bars": 200,
-        "format": "summary",
-    }
-    result = client.call("generate_chart", asked)["result"]
-    summary = json.loads(result["content"][0]["text"])
-    assert result["structuredContent"] == summary
-    assert (summary["symbol"], summary["interval"]) == ("BTCUSDT", "1h")
-    assert set(summary["indicators"]) == {"ema_stack", "rsi", "vpvr"}
-    rsi = summary["indicators"]["rsi"]
-    assert (rsi["label"], rsi["is_overlay"], rsi["y_range"]) == ("RSI(21)", False, [0.0, 100.0])
-    assert rsi["hlines"] == [{"y": 30.0, "label": "oversold"}, {"y": 70.0, "label": "overbought"}]
-    price = summary["price"]
-    assert price["bars"] == 200
-    assert set(price) == {"bars", "first", "last", "range", "total_volume", "change_pct", "change_over", "drawdown"}
-    first, last = price["first"], price["last"]
-    assert price["change_over"] == {"bars": 200, "from_open": first["date"], "to_close": last["date"]}
-    assert price["change_pct"] == pytest.approx((last["close"] / first["open"] - 1) * 100)
-
-
 def test_the_golden_cross_is_that_of_averages_added_up_from_the_bars(client: Client) -> None:
     entries = [{"name": "sma", "length": 50}, {"name": "sma", "length": 200}]
     bars = chart(client, timeframe="1d", bars=1000, format="series")["structuredContent"]["bars"]
@@ -97,15 +64,6 @@ def test_the_golden_cross_is_that_of_averages_added_up_from_the_bars(client: Cli
     assert line["previous_value"] == pytest.approx(slow[-2], rel=1e-9)
     summary = chart(client, timeframe="1d", indicators=entries, format="summary", bars=5)["structuredContent"]
     assert summary["crossings"] == shape["crossings"]
-
-
-def test_both_is_a_picture_and_its_summary(client: Client) -> None:
-    both = chart(client, indicators=["rsi"], format="both")
-    assert [item["type"] for item in both["content"]] == ["image", "text"]
-    alone = chart(client, indicators=["rsi"], format="summary")
-    assert both["content"][1] == alone["content"][0]
-    picture = chart(client, indicators=["rsi"])["content"][0]["data"]
-    assert len(alone["content"][0]["text"]) <= len(picture) / 10
 
 
 def test_a_large_picture_at_a_scale_of_two(client: Client) -> None:
@@ -152,18 +110,6 @@ def test_two_entries_of_one_indicator_have_keys_of_their_own(client: Client) -> 
     found = json.loads(result["content"][0]["text"])["indicators"]
     assert {key: entry["label"] for key, entry in found.items()} == {"rsi": "RSI(14)", "rsi_2": "RSI(21)"}
     assert found["rsi"]["lines"][0]["values"][-1] != found["rsi_2"]["lines"][0]["values"][-1]
-
-
-def test_a_series_is_one_text(client: Client) -> None:
-    result = chart(client, indicators=["bbands", "macd"], format="series", bars=50)
-    (item,) = result["content"]
-    series = json.loads(item["text"])
-    assert len(series["bars"]) == 50
-    assert set(series["bars"][0]) == {"t", "o", "h", "l", "c", "v"}
-    for indicator in series["indicators"].values():
-        for line in (*indicator.get("lines", []), *indicator.get("histogram", [])):
-            assert len(line["values"]) == 50
-    assert len(series["indicators"]["bbands"]["fills"][0]["y1"]) == 50
 
 
 @pytest.mark.parametrize(

@@ -102,10 +102,17 @@ async def test_an_alert_is_shown_as_it_was_set_with_the_default_interval_of_its_
         above = await alert(desk, "BTCUSDT", price_above=50000.5)
         below = await alert(desk, "binance:ethusdt", price_below="0.000000000001")
         signal = await alert(desk, "AAPL", indicator_signal={"indicator": "cipher_b", "signal": "gold_buy"})
-        assert (above["symbol"], above["interval"], above["condition"]) == ("BTCUSDT", "1m", {"price_above": 50000.5})
-        assert (below["symbol"], below["condition"]) == ("binance:ethusdt", {"price_below": 1e-12})
+        assert (above["symbol"], above["interval"], above["condition"]) == (
+            "BTCUSDT",
+            "1m",
+            {"type": "price_above", "threshold": 50000.5},
+        )
+        assert (below["symbol"], below["condition"]) == (
+            "binance:ethusdt",
+            {"type": "price_below", "threshold": 1e-12},
+        )
         assert (signal["interval"], signal["status"], signal["set_at"]) == ("4h", "active", iso(parse_time(T1)))
-        assert signal["condition"] == {"indicator_signal": {"indicator": "cipher_b", "signal": "gold_buy"}}
+        assert signal["condition"] == {"type": "indicator_signal", "indicator": "cipher_b", "signal": "gold_buy"}
         listed = (await desk.chartgen("list_alerts"))["alerts"]
         assert {each["alert_id"]: {name: each[name] for name in above} for each in listed} == {
             each["alert_id"]: each for each in (above, below, signal)
@@ -394,9 +401,9 @@ async def test_what_waits_too_long_is_not_pushed_any_more(tmp_path: Path, monkey
     async with bench(tmp_path, T2) as desk:
         assert (await desk.chartgen("list_subscriptions"))["queued"] == 1
         now = time.time()
-        monkeypatch.setattr("openbell.desk.trading.inbox.time.time", lambda: now + 3599)
+        monkeypatch.setattr("openbell.desk.alerts.inbox.time.time", lambda: now + 3599)
         assert (await desk.chartgen("list_subscriptions"))["queued"] == 1
-        monkeypatch.setattr("openbell.desk.trading.inbox.time.time", lambda: now + 3601)
+        monkeypatch.setattr("openbell.desk.alerts.inbox.time.time", lambda: now + 3601)
         assert (await desk.chartgen("list_subscriptions"))["queued"] == 0
         assert len((await inbox(desk))["notifications"]) == 1
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from openbell.desk.trading.orders import MOST_PER_SECOND
+from openbell.desk.orders.service import MOST_PER_SECOND
 from openbell.protocol.session import Principal, Scope
 from openbell.servers import load
 from tests.client import OPENBELL, Client, run
@@ -175,7 +175,7 @@ async def test_orders_of_every_type_rest_while_the_clock_stands_and_meet_the_bar
         ]
         for given in asked:
             placed = await buy(desk, "ETHUSD", "0.5", **given)
-            assert (placed["symbol"], placed["status"], placed["filled_quantity"]) == ("ETHUSD", "open", "0")
+            assert (placed["symbol"], placed["status"], placed["filled_quantity"]) == ("ETH/USD", "open", "0")
             assert (placed["placed_at"], placed["average_price"], placed["time_in_force"]) == (
                 "2026-01-07T15:00:00+00:00",
                 None,
@@ -428,7 +428,7 @@ async def test_no_more_orders_in_a_second_than_the_desk_lets_anybody_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert MOST_PER_SECOND == 100
-    monkeypatch.setattr("openbell.desk.trading.orders.MOST_PER_SECOND", 10)
+    monkeypatch.setattr("openbell.desk.orders.service.MOST_PER_SECOND", 10)
     async with bench(tmp_path, T1) as desk:
         now = 1_000_000.0
         desk.desk.trading.orders._received = lambda: now

@@ -37,7 +37,17 @@ async def close_at(desk: Bench, moment: str) -> float:
         ("2026-01-10T18:00:00Z", "closed", "2026-01-08T21:00:00+00:00"),  # Saturday: Friday against Thursday's close
         (SUNDAY, "closed", "2026-01-08T21:00:00+00:00"),
         ("2026-01-12T08:00:00Z", "closed", "2026-01-08T21:00:00+00:00"),  # Monday before the premarket
-        ("2026-01-12T13:00:00Z", "premarket", "2026-01-10T01:00:00+00:00"),  # Monday: 24 hours ago it was Friday's last
+        (
+            "2026-01-12T13:00:00Z",
+            "premarket",
+            "2026-01-09T21:00:00+00:00",
+        ),  # Monday: 24 hours ago the market was closed
+        ("2026-01-12T18:00:00Z", "regular", "2026-01-09T21:00:00+00:00"),
+        (
+            "2026-01-14T03:00:00Z",
+            "closed",
+            "2026-01-12T21:00:00+00:00",
+        ),  # Tuesday night: Tuesday against Monday's close
         ("2026-01-19T18:00:00Z", "closed", "2026-01-15T21:00:00+00:00"),  # a Monday that is a holiday
     ],
 )
@@ -54,6 +64,44 @@ async def test_the_change_of_a_stock_on_a_day_without_trades(
         assert found["change_24h"] == pytest.approx((found["price"] / before - 1) * 100, rel=1e-9)
         crypto = await price(desk, "BTC/USD")
         assert (crypto["session"], crypto["timestamp"]) == ("regular", crypto["as_of"])
+
+
+@pytest.mark.parametrize(
+    ("clock", "closed", "before", "newest"),
+    [
+        (SUNDAY, "2026-01-09T21:00:00+00:00", "2026-01-08T21:00:00+00:00", "2026-01-10T01:00:00+00:00"),
+        ("2026-01-09T23:00:00Z", "2026-01-09T21:00:00+00:00", "2026-01-08T21:00:00+00:00", "2026-01-09T23:00:00+00:00"),
+        ("2026-01-12T13:00:00Z", "2026-01-09T21:00:00+00:00", "2026-01-08T21:00:00+00:00", "2026-01-12T13:00:00+00:00"),
+    ],
+)
+@awaited
+async def test_outside_of_regular_hours_the_close_and_the_newest_price_are_apart(
+    tmp_path: Path, clock: str, closed: str, before: str, newest: str
+) -> None:
+    async with bench(tmp_path, clock) as desk:
+        found = await price(desk, "AAPL")
+        close, previous, last = [await close_at(desk, each) for each in (closed, before, newest)]
+        regular, extended = found["regular_close"], found["extended_hours"]
+        assert (regular["price"], regular["time"]) == (close, closed)
+        assert regular["change"] == pytest.approx(close - previous, abs=1e-9)
+        assert regular["change_pct"] == pytest.approx((close / previous - 1) * 100, rel=1e-9)
+        assert (extended["price"], extended["time"]) == (last, newest)
+        assert extended["change_pct"] == pytest.approx((last / close - 1) * 100, rel=1e-9)
+        assert len({close, previous, last}) == 3, "otherwise this shows nothing"
+        assert (found["price"], found["timestamp"]) == ((close, closed) if clock == SUNDAY else (last, newest))
+
+
+@awaited
+async def test_a_closed_market_has_the_change_since_the_previous_close(tmp_path: Path) -> None:
+    async with bench(tmp_path, SUNDAY) as desk:
+        found = await price(desk, "AAPL")
+        assert found["change_24h"] == found["change_day_pct"] == found["regular_close"]["change_pct"]
+        assert (found["change_24h_since"], found["change_1h"]) == (found["previous_close_time"], 0)
+        around_the_clock = await price(desk, "BTC/USD")
+        assert (around_the_clock["regular_close"], around_the_clock["extended_hours"]) == (None, None)
+    async with bench(tmp_path, "2026-01-09T18:00:00Z") as desk:
+        trading = await price(desk, "AAPL")
+        assert (trading["regular_close"], trading["extended_hours"]) == (None, None)
 
 
 CLOSED: list[tuple[str, str, dict[str, Any]]] = [

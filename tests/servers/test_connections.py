@@ -222,7 +222,7 @@ def test_a_subscription_to_signals_ends_when_its_client_is_gone(tmp_path: Path) 
             alerts = desk.desk.crossing_alerts
             asked = CrossingRequest("local", "BTC/USD", Timeframe.M1, "1min", (("macd_cross", None),), 0)
             found = await alerts.subscribe(asked, gone)
-            (task,) = (each for each in asyncio.all_tasks() if each.get_name() == found.id)
+            (task,) = (each for each in asyncio.all_tasks() if each.get_name() == "subscriptions")
             await asyncio.wait_for(asyncio.wait([task]), PATIENCE)
             assert task.exception() is None
             with pytest.raises(InvalidParameter, match="no subscription"):

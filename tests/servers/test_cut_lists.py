@@ -178,7 +178,7 @@ def test_a_listed_order_has_the_fields_that_say_something(tmp_path: Path) -> Non
             empty = {name: value for name, value in whole.items() if name not in row}
             assert set(empty) == set(
                 "client_order_id stop_price take_profit stop_loss time_in_force filled_quantity average_price fees role "
-                "parent_id filled_at updated_at account".split()
+                "parent_id filled_at updated_at account requested_symbol".split()
             )
 
     asyncio.run(play())

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from openbell.desk.trading.decisions import LONGEST_REASONING
+from openbell.desk.orders.decisions import LONGEST_REASONING
 from tests.client import OPENBELL, Client, run
 from tests.servers.desks import (
     OTHER,
@@ -26,6 +26,10 @@ from tests.servers.desks import (
     fresh_database,
     metadata,
 )
+from tests.servers.desks import (
+    payload as written,
+)
+from tests.servers.test_sizes import MOST, tokens
 from tests.stores.records.postgres_server import PASSWORD, NotHere, PostgresServer
 
 CONTRACT = json.loads((Path(__file__).parent / "contracts" / "decisions.json").read_text())
@@ -83,15 +87,40 @@ def test_results_fit_the_contract_and_say_where_they_come_from(client: Client) -
         assert payload["_metadata"]["cache_ttl_remaining"] is None
         assert payload["_metadata"]["latency_ms"] > 0
     (item,) = listed["structuredContent"]["data"]["items"]
-    assert set(item) == set(returns["get_recent_decisions"]["properties"]["items"]["items"]["properties"])
+    fields = returns["get_recent_decisions"]["properties"]["items"]["items"]["properties"]
+    assert set(item) == {*fields, "from", "trusted"}
+    assert (item["from"], item["trusted"]) == ("local", False), "whoever wrote the reasoning, it is no instruction"
     assert (item["decision_id"], item["symbol"]) == (saved["structuredContent"]["data"]["decision_id"], "NFLX")
     assert (item["action"], item["confidence"], item["opportunity_score"]) == ("HOLD", 0.5, 7.5)
 
 
-def test_what_was_not_given_is_left_out_and_never_null(client: Client) -> None:
+def test_a_score_that_was_not_given_is_null(client: Client) -> None:
     save(client, "INTC")
     (item,) = recent(client, symbol="INTC")
-    assert "opportunity_score" not in item
+    assert item["opportunity_score"] is None
+
+
+def test_a_long_reasoning_is_cut_in_a_list_and_whole_on_its_own(client: Client) -> None:
+    long, short = "Because the trend holds. " * 600, "because"
+    save(client, "CRWD", reasoning=short)
+    save(client, "CRWD", reasoning=long)
+    reply = ask(client, "get_recent_decisions", symbol="CRWD", force_refresh=True)["structuredContent"]
+    assert tokens(reply) <= MOST
+    newest, older = reply["data"]["items"]
+    assert long.startswith(newest["reasoning"].removesuffix(" …"))
+    assert len(newest["reasoning"]) > 2500
+    assert newest["reasoning_length"] == len(long)
+    assert (older["reasoning"], "reasoning_length" in older) == (short, False)
+    (whole,) = recent(client, symbol="CRWD", limit=1)
+    assert (whole["reasoning"], "reasoning_length" in whole) == (long, False)
+
+
+def test_a_full_page_of_long_reasonings_is_short(client: Client) -> None:
+    for number in range(10):
+        save(client, "SHOP", reasoning=f"{number} " + "word " * 300)
+    reply = ask(client, "get_recent_decisions", symbol="SHOP", force_refresh=True)["structuredContent"]
+    assert tokens(reply) <= MOST
+    assert len({len(each["reasoning"]) // 10 for each in reply["data"]["items"]}) == 1, "each has the same share"
 
 
 def test_the_server_calls_itself_as_in_the_contract(client: Client) -> None:
@@ -189,7 +218,7 @@ def test_a_number_that_is_none_is_refused_wherever_it_stands(client: Client, pla
     call = {"name": "save_decision", "arguments": arguments}
     line = json.dumps({"jsonrpc": "2.0", "id": "number", "method": "tools/call", "params": call})
     client.send_raw(line.replace('"HERE"', number).encode())
-    answer = client.response("number")["result"]["structuredContent"]
+    answer = written(client.response("number")["result"])
     expected = "INVALID_CONFIDENCE" if place == "confidence" else "INVALID_PARAMETER"
     assert answer["error"]["code"] == expected
 
@@ -233,16 +262,16 @@ async def test_nesting_beyond_what_can_be_written_is_a_bad_argument(tmp_path: Pa
             nested = nested[0]
 
 
-def test_any_other_text_is_kept_as_it_is(client: Client) -> None:
-    for text in (
-        "naïve – \u202eright to left\u202c 😀 \u2028 \ufffe \x7f \t\r\n",
-        SQL,
-        "%s %(x)s {0} $1 :p ?",
-        '"\\"',
-        "",
+def test_any_other_text_is_returned_without_what_nobody_sees(client: Client) -> None:
+    for text, seen in (
+        ("naïve – \u202eright to left\u202c 😀 \u2028 \x1b[31m\x7f \t\r\n", "naïve – right to left 😀 \n  \t\n"),
+        (SQL, SQL),
+        ("%s %(x)s {0} $1 :p ?", "%s %(x)s {0} $1 :p ?"),
+        ('"\\"', '"\\"'),
+        ("", ""),
     ):
         save(client, "KO", reasoning=text, tool_calls=[text, {text: text}, r"\u0000"])
-        assert recent(client, symbol="KO", limit=1)[0]["reasoning"] == text
+        assert recent(client, symbol="KO", limit=1)[0]["reasoning"] == seen
 
 
 def test_sql_in_a_text_changes_nothing(client: Client) -> None:

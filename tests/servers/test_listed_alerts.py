@@ -53,7 +53,7 @@ async def test_an_alert_on_a_closed_market_says_until_when(tmp_path: Path) -> No
         assert forex["reason"].endswith("; the market is closed until 2026-01-11T22:00:00+00:00"), "17:00 in New York"
         assert "closed until" not in coin["reason"]
         await desk.chartgen("set_alert", symbol="BTC/USD", condition=signal, interval="1h")
-        (found,) = [each for each in await listed(desk) if "indicator_signal" in each["condition"]]
+        (found,) = [each for each in await listed(desk) if each["condition"]["type"] == "indicator_signal"]
         assert found["reason"] == (
             "no bar that closed since it was set has the signal rsi_oversold; the next one closes at "
             "2026-01-11T19:00:00+00:00"

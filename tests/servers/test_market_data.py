@@ -16,6 +16,7 @@ import pytest
 
 from openbell.market.clock import parse_time
 from tests.client import OPENBELL, Client, run
+from tests.servers.desks import ask, data, error
 from tests.stores.influx_server import InfluxServer, NotHere
 
 CONTRACT = Path(__file__).parents[1] / "servers" / "contracts" / "market-data.json"
@@ -45,26 +46,8 @@ def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield made
 
 
-def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = client.call(tool, arguments)["result"]
-    assert json.loads(answer["content"][0]["text"]) == answer["structuredContent"]
-    return answer
-
-
-def data(client: Client, tool: str, **arguments: Any) -> Any:
-    answer = ask(client, tool, **arguments)
-    assert answer["isError"] is False, answer
-    return answer["structuredContent"]["data"]
-
-
 def code(client: Client, tool: str, **arguments: Any) -> str:
-    answer = ask(client, tool, **arguments)
-    assert answer["isError"] is True, answer
-    payload = answer["structuredContent"]
-    assert set(payload) == {"error", "_metadata"}
-    assert set(payload["error"]) == {"code", "message", "details"}
-    assert set(payload["_metadata"]) == {"latency_ms"}
-    return str(payload["error"]["code"])
+    return str(error(client, tool, **arguments)["code"])
 
 
 # The contract
@@ -277,10 +260,10 @@ def test_old_and_few_bars_have_their_codes(request: pytest.FixtureRequest, tmp_p
     assert done.returncode == 0, done.stderr
     with Client(tmp_path, command=COMMAND, AS_OF="2025-09-19T19:50:00Z", **settings) as made:
         made.initialize()
-        answer = ask(made, "get_current_price", symbol="AAPL")["structuredContent"]
-        assert answer["error"]["code"] == "STALE_DATA"
-        assert answer["error"]["details"]["trading_age_s"] == 3 * 3600
-        assert answer["error"]["message"].endswith("; its market has been open for 3 hours since")
+        answer = error(made, "get_current_price", symbol="AAPL")
+        assert answer["code"] == "STALE_DATA"
+        assert answer["details"]["trading_age_s"] == 3 * 3600
+        assert answer["message"].endswith("; its market has been open for 3 hours since")
         assert code(made, "get_volatility", symbol="AAPL") == "INSUFFICIENT_DATA"
         assert code(made, "get_candles", symbol="AAPL", timeframe="1d") == "NO_DATA"
         assert data(made, "get_candles", symbol="AAPL", timeframe="1h")["pagination"]["total"] == 3, "not the cut one"
@@ -364,3 +347,12 @@ def test_the_age_is_counted_from_the_end_of_the_newest_bar(
     with Client(tmp_path, command=COMMAND, AS_OF="2025-11-10T21:30:00Z", TIMEOUT="60") as made:
         made.initialize()
         assert ask(made, tool, **arguments)["_meta"]["openbell/truth"]["age_s"] == age
+
+
+def test_a_fast_replay_is_not_answered_with_the_bars_of_hours_ago(tmp_path: Path) -> None:
+    """A minute in the cache is a minute of the market, as it is without a replay."""
+    with Client(tmp_path, command=COMMAND, AS_OF=AS_OF, REPLAY_SPEED="36000", TIMEOUT="60") as replay:
+        replay.initialize()
+        asked = {"symbol": "BTC/USD", "timeframe": "1m", "limit": 1}
+        times = [parse_time(data(replay, "get_candles", **asked)["as_of"]) for _ in range(3)]
+        assert times[2] - times[0] > 0

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic_core import to_json
 
-from openbell.desk.bars import BarService
+from openbell.desk.bars.service import BarService
 from openbell.indicators.registry import all_indicators
 from openbell.market.bars import Bars, empty, make, resample
 from openbell.market.instruments import Instrument, parse

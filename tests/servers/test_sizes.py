@@ -21,8 +21,11 @@ MOST = 1500
 ORDERS = 60
 EXCEPTIONS = {
     ("market-data", "get_candles"): 'TradeStream, get_candles: "limit": default 100',
+    (
+        "chartgen",
+        "list_indicators",
+    ): "chartgen: the full catalog with descriptions, aliases and configurable parameters",
     ("arche", "quotes.historical"): 'Arche, quotes.historical: "page_size": default 50',
-    ("chart-image", "fetch_chart_documentation"): "chart-image, tool 1: the output has every study with its inputs",
     ("chart-image", "generate_chart_image"): "chart-image, tool 6: imageData is Base64 if storage is false",
 }
 """Tools whose default answer is longer, each with the clause of its contract that asks for it."""
@@ -75,16 +78,22 @@ async def test_the_default_answer_of_every_reading_tool_is_short(tmp_path: Path)
 
 
 @awaited
-async def test_the_catalogue_is_short_and_one_indicator_is_told_in_full(tmp_path: Path) -> None:
+async def test_the_catalogue_has_descriptions_aliases_and_typed_parameters_in_6000_tokens(tmp_path: Path) -> None:
     async with bench(tmp_path, AS_OF, FEED="none") as desk:
         short = await desk.chartgen("list_indicators")
         full = await desk.chartgen("list_indicators", detail=True)
         assert [each["name"] for each in short["indicators"]] == [each["name"] for each in full["indicators"]]
         assert short["total"] == full["total"] == len(full["indicators"])
         for row, whole in zip(short["indicators"], full["indicators"], strict=True):
-            assert set(row) <= {"name", "params"}
-            assert row.get("params", "") == ",".join(each["name"] for each in whole["parameters"])
-            assert {"aliases", "description", "is_overlay", "parameters"} <= set(whole)
+            assert set(row) == {"name", "aliases", "description", "parameters"}
+            assert row["aliases"] == whole["aliases"]
+            assert whole["description"].startswith(row["description"].removesuffix("…"))
+            assert 10 < len(row["description"]) <= 61
+            assert row["parameters"] == [
+                f"{each['name']}: {each['type']} = {json.dumps(each['default'])}" for each in whole["parameters"]
+            ]
+            assert {*row, "is_overlay"} <= set(whole)
+        assert tokens(short) <= 6000
         (one,) = (await desk.chartgen("list_indicators", name="Bollinger Bands"))["indicators"]
         assert one in full["indicators"]
         assert one["name"] == "bbands"

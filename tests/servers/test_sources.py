@@ -11,9 +11,9 @@ import pytest
 from openbell.feeds.exchange import connection
 from openbell.market.clock import iso
 from openbell.market.instruments import parse
-from openbell.market.plan import buckets
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
+from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span

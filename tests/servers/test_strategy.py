@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from math import prod
@@ -16,11 +17,14 @@ import jsonschema_rs
 import numpy as np
 import pytest
 
+from openbell.backtest.current_signals import current_signals
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
-from openbell.desk.strategies import specs as spec_service
-from openbell.desk.watchlist import Watchlist, WatchlistFile
-from openbell.desk.workers import Workers
+from openbell.backtest.search import search
+from openbell.desk.bars.watchlist import Watchlist, WatchlistFile
+from openbell.desk.research.strategies import specs as spec_service
+from openbell.desk.research.strategies.series_bars import SEARCHED
+from openbell.desk.research.workers import Workers
 from openbell.market.bars import make
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
@@ -30,7 +34,7 @@ from openbell.strategies.implementations import fingerprint_of
 from openbell.strategies.library import canonical
 from openbell.strategies.spec import ConditionType, Stop
 from tests.client import OPENBELL, Client, run
-from tests.gateway.services import free_port
+from tests.gateway.services import Service, free_port
 from tests.searches import search_only
 from tests.servers.desks import (
     OTHER,
@@ -41,6 +45,7 @@ from tests.servers.desks import (
     data,
     error,
     fresh_database,
+    with_nulls,
 )
 from tests.servers.reverting_market import BUYS_LOW, DAY, DAYS, FIRST, FOUND, closes, days_file
 from tests.servers.test_sizes import MOST, tokens
@@ -118,7 +123,7 @@ def test_results_fit_the_contracts_and_name_their_source(clients: dict[str, Clie
         for tool, arguments in wanted:
             payload = clients[name].call(tool, arguments)["result"]["structuredContent"]
             jsonschema_rs.validate(schemas[tool]["outputSchema"], payload)
-            jsonschema_rs.validate(returns[tool], payload["data"])
+            jsonschema_rs.validate(with_nulls(returns[tool]), payload["data"])
             assert set(returns[tool]["properties"]) <= set(payload["data"]), tool
             assert tokens(payload) <= MOST, tool
             assert payload["_metadata"]["source"] == ("parquet" if tool == "run_backtest" else source)
@@ -228,6 +233,40 @@ def test_a_refused_spec_has_every_problem_with_its_path(clients: dict[str, Clien
     assert error(clients["strategy-db"], "submit_new_spec", **conditions)["code"] == "INVALID_CONDITIONS"
 
 
+@pytest.mark.parametrize(
+    ("left_out", "code"),
+    [
+        ("name", "INVALID_NAME"),
+        ("indicators", "SCHEMA_VALIDATION_ERROR"),
+        ("entry_conditions", "SCHEMA_VALIDATION_ERROR"),
+        ("exit_conditions", "SCHEMA_VALIDATION_ERROR"),
+        ("parameters", "SCHEMA_VALIDATION_ERROR"),
+    ],
+)
+def test_a_spec_without_a_part_has_the_contracts_code(clients: dict[str, Client], left_out: str, code: str) -> None:
+    spec = {key: value for key, value in BUYS_LOW.items() if key != left_out}
+    for given in (spec, {**spec, left_out: None}):
+        found = error(clients["strategy-db"], "submit_new_spec", **given)
+        assert found["code"] == code
+        assert found["message"].endswith(f"refused: {left_out}: is required")
+        assert found["details"]["validation_errors"] == [{"code": code, "path": left_out, "message": "is required"}]
+
+
+@pytest.mark.parametrize(
+    ("part", "code"),
+    [
+        ("name", "INVALID_NAME"),
+        ("indicators", "INVALID_INDICATORS"),
+        ("entry_conditions", "INVALID_CONDITIONS"),
+        ("parameters", "SCHEMA_VALIDATION_ERROR"),
+    ],
+)
+def test_a_part_of_a_spec_of_another_type_has_the_contracts_code(
+    clients: dict[str, Client], part: str, code: str
+) -> None:
+    assert error(clients["strategy-db"], "submit_new_spec", **{**BUYS_LOW, part: 5})["code"] == code
+
+
 def test_a_name_is_taken_once(clients: dict[str, Client]) -> None:
     spec = {**BUYS_LOW, "name": "ONLY_ONCE"}
     made = data(clients["strategy-db"], "submit_new_spec", **spec)
@@ -274,6 +313,35 @@ def test_a_backtest_honours_its_dates_to_the_bar_and_equals_the_engine(clients: 
     assert (found["timeframe"], found["parameters"]) == ("1d", dict(strategy.parameters))
 
 
+def test_figures_that_do_not_exist_are_null(clients: dict[str, Client]) -> None:
+    quiet = {"strategy_id": "MACD_CROSSOVER", "symbol": BTC, "start_date": "2024-01-02", "end_date": "2024-01-04"}
+    run = data(clients["backtest"], "run_backtest", **quiet)
+    assert (run["trades"], run["total_return"]) == (0, 0)
+    for name in ("sharpe_ratio", "win_rate", "profit_factor", "average_trade_return", "best_trade", "worst_trade"):
+        assert run[name] is None, name
+    untried = data(clients["strategy-db"], "submit_new_spec", **{**BUYS_LOW, "name": "UNTRIED"})["spec_id"]
+    listed = data(clients["strategy-db"], "get_top_specs", source="LLM_GENERATED", limit=100, force_refresh=True)
+    assert {each["spec_id"]: each["avg_sharpe"] for each in listed["items"]}[untried] is None
+    found = data(clients["strategy-db"], "get_implementations", spec_id="MACD_CROSSOVER", status="ALL")["items"]
+    assert found
+    for each in found:
+        assert each["forward_signals"] == 0, "it was found just now"
+        assert (each["forward_sharpe"], each["forward_accuracy"]) == (None, None)
+
+
+def test_a_backtest_at_the_service_names_it_and_the_store_of_the_bars(home: Path, tmp_path: Path) -> None:
+    asked = {"strategy_id": "MACD_CROSSOVER", "symbol": BTC}
+    command = [*OPENBELL, "mcp", "backtest", "--as-of", FOUND]
+    with (
+        Service(tmp_path, workers=1) as service,
+        Client(home, command=command, FEED="none", TIMEOUT="60", BACKTESTER=service.address) as client,
+    ):
+        client.initialize()
+        result = client.call("run_backtest", asked)["result"]
+    assert result["structuredContent"]["_metadata"]["source"] == "grpc"
+    assert result["_meta"]["openbell/truth"]["note"] == "the bars were read from parquet"
+
+
 def test_a_backtest_of_an_implementation_names_the_bars_on_which_its_parameters_were_chosen(
     clients: dict[str, Client],
 ) -> None:
@@ -293,6 +361,21 @@ def test_a_backtest_of_an_implementation_names_the_bars_on_which_its_parameters_
     assert f"; {known}" in later
     assert "of these" not in later
     assert "chosen" not in default
+
+
+def test_a_parameter_is_the_same_number_in_every_tool(clients: dict[str, Client]) -> None:
+    """Whole numbers are 17 and not 17.0."""
+    (best,) = data(clients["strategy"], "get_top_strategies", symbol=BTC, limit=1)["items"]
+    wanted = {"strategy_id": best["strategy_id"], "symbol": BTC}
+    told = [
+        json.dumps(data(clients[server], tool, **wanted, **more)["parameters"], sort_keys=True)
+        for server, tool, more in (
+            ("strategy", "get_strategy_signal", {}),
+            ("backtest", "run_backtest", {}),
+            ("backtest", "get_historical_performance", {"period": "1y"}),
+        )
+    ]
+    assert len(set(told)) == 1, told
 
 
 def test_performance_depends_on_the_period_and_adds_up_by_month(clients: dict[str, Client]) -> None:
@@ -386,11 +469,131 @@ async def test_a_call_that_is_too_early_says_how_far_the_search_is_and_a_later_o
     ) in messages, messages
 
 
+# Answers that do not wait
+
+
+@pytest.fixture
+def own_home(home: Path, tmp_path: Path) -> Path:
+    """A copy whose present may be written."""
+    return Path(shutil.copytree(home, tmp_path / "home"))
+
+
+def hold(monkeypatch: pytest.MonkeyPatch, held: Callable[..., Any]) -> asyncio.Event:
+    """Let a calculation wait for the event that is returned."""
+    compute, released = Workers.run, asyncio.Event()
+
+    async def compute_later(self: Workers, work: Any, *given: Any) -> Any:
+        if work is held:
+            await released.wait()
+        return await compute(self, work, *given)
+
+    monkeypatch.setattr(Workers, "run", compute_later)
+    return released
+
+
+async def asked_until(desk: Bench, server: str, tool: str, wanted: Callable[[Any], bool], **given: Any) -> Any:
+    """The first result of a kind; none before it is cached."""
+    deadline = time.monotonic() + 60
+    while True:
+        payload = (await desk.reply(server, tool, given)).payload
+        if wanted(payload):
+            return payload
+        assert payload["_metadata"].get("cached") is not True, payload
+        assert time.monotonic() < deadline, payload
+
+
+@pytest.mark.usefixtures("three_strategies")
+@awaited
+async def test_a_server_answers_before_the_first_search_of_a_symbol_ends(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = hold(monkeypatch, search)
+    async with bench_as_found(own_home, FEED="none") as desk:
+        desk.desk.answers_early = True
+        early = "strategies on 1d bars (0 of 3 tried) are still being searched: ask again"
+
+        def is_early(payload: Any) -> bool:
+            # Within a second, which leaves time to load what the first call of a process needs.
+            return "(0 of" in payload["data"]["note"] and payload["_metadata"]["latency_ms"] < 1000
+
+        page = await asked_until(desk, "strategy", "get_top_strategies", is_early, symbol=BTC)
+        assert (page["data"]["items"], page["data"]["pagination"]["total"], page["data"]["note"]) == ([], 0, early)
+        signal = await desk.refused("strategy", "get_strategy_signal", strategy_id="SMA_RSI", symbol=BTC)
+        assert (signal["code"], signal["message"]) == ("NO_SIGNAL", early)
+        votes = await desk.refused("strategy", "get_strategy_consensus", symbol=BTC)
+        assert (votes["code"], votes["message"]) == ("NO_ACTIVE_STRATEGIES", early)
+        specs = await desk.ask("strategy-db", "get_top_specs")
+        assert (specs["note"], specs["items"][0]["avg_sharpe"]) == (early, None)
+        released.set()
+        await asked_until(desk, "strategy", "get_top_strategies", lambda each: each["data"]["items"], symbol=BTC)
+
+
+@pytest.mark.usefixtures("three_strategies")
+@awaited
+async def test_specs_are_listed_before_all_figures_are_computed(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = hold(monkeypatch, current_signals)
+    async with bench_as_found(own_home, FEED="none") as desk:
+        desk.desk.answers_early = True
+        found = await asked_until(
+            desk, "strategy-db", "get_top_specs", lambda each: "figures of 0 of 3" in each["data"].get("note", "")
+        )
+        assert [each["avg_sharpe"] for each in found["data"]["items"]] == [None] * 3
+        assert sum(each["implementations_count"] for each in found["data"]["items"]) == 3
+        made = await desk.ask("strategy-db", "get_implementations", spec_id="SMA_RSI", status="ALL")
+        assert (made["note"], made["items"][0]["sharpe"]) == (found["data"]["note"], None)
+        released.set()
+        whole = await asked_until(desk, "strategy-db", "get_top_specs", lambda each: "note" not in each["data"])
+        assert all(each["avg_sharpe"] is not None for each in whole["data"]["items"])
+
+
+@pytest.mark.parametrize("feed", ["none", "sim"])
+@awaited
+async def test_a_ranking_and_a_consensus_say_when_nothing_has_passed_validation(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch, feed: str
+) -> None:
+    search_only(monkeypatch, "MACD_CROSSOVER", "SMA_RSI", "RSI_EMA_CROSSOVER")  # without an edge in either market
+    if feed == "sim":  # computes every minute of its bars
+        monkeypatch.setitem(SEARCHED, Timeframe.D1, 300)
+        monkeypatch.setitem(SEARCHED, Timeframe.H1, 3000)
+    async with bench_as_found(own_home, FOUND, FEED=feed) as desk:
+        page = await desk.ask("strategy", "get_top_strategies", symbol=BTC)
+        votes = await desk.refused("strategy", "get_strategy_consensus", symbol=BTC)
+    total = page["pagination"]["total"]
+    expected = ", as is expected on simulated prices" if feed == "sim" else ""
+    assert {each["status"] for each in page["items"]} == {"CANDIDATE"}
+    assert page["note"] == f"none of {total} strateg{'y' if total == 1 else 'ies'} has passed validation{expected}"
+    assert votes["code"] == "NO_ACTIVE_STRATEGIES"
+    assert f"has passed validation{expected}; " in votes["message"]
+
+
 # Who sees what, and when
 
 
 def files_in(home: Path) -> list[Path]:
     return sorted(path for path in home.rglob("*") if path.is_file())
+
+
+def test_attack_a_spec_of_24_chained_indicators_does_not_end_the_desk(home: Path) -> None:
+    """It is searched like any other, in processes that may have 6 GB of addresses."""
+    chain = [{"id": "i0", "type": "SMA", "params": {"length": 9}}]
+    chain += [{"id": f"i{at}", "type": "SMA", "input": f"i{at - 1}", "params": {"length": 2}} for at in range(1, 24)]
+    condition = {"type": "OVER", "indicator": "i23", "params": {"other": "close"}}
+    spec = {**BUYS_LOW, "name": "CHAIN", "indicators": chain, "entry_conditions": [condition], "parameters": []}
+    spec["exit_conditions"] = [{"type": "STOP_LOSS", "params": {"percentage": 5}}]
+    limited = ["bash", "-c", 'ulimit -v 6000000 && exec "$@"', "limited", *OPENBELL, "mcp"]
+    flags, settings = ["--as-of", FOUND, "--scenario", "chain"], {"FEED": "none", "TIMEOUT": "60"}
+    with (
+        Client(home, command=[*limited, "strategy-db", *flags], **settings) as specs,
+        Client(home, command=[*limited, "strategy", *flags], **settings) as strategies,
+    ):
+        specs.initialize()
+        strategies.initialize()
+        spec_id = data(specs, "submit_new_spec", **spec)["spec_id"]
+        data(strategies, "get_top_strategies", symbol=BTC)
+        (found,) = data(specs, "get_implementations", spec_id=spec_id, status="CANDIDATE")["items"]
+        assert found["symbol"] == BTC
 
 
 async def submitted(desk: Bench, name: str) -> str:
@@ -480,7 +683,7 @@ async def test_a_changed_spec_begins_again(home: Path, monkeypatch: pytest.Monke
     )
     rest = tuple(each for each in known if each.id != "SMA_RSI")
     for module in ("specs", "searching"):
-        monkeypatch.setattr(f"openbell.desk.strategies.{module}.canonical_specs", lambda: (*rest, new))
+        monkeypatch.setattr(f"openbell.desk.research.strategies.{module}.canonical_specs", lambda: (*rest, new))
     async with bench_as_found(home, FOUND, SCENARIO="changed", FEED="none") as desk:
         await desk.ask("strategy", "get_top_strategies", symbol=BTC)
         listed = await desk.ask("strategy-db", "get_implementations", spec_id="SMA_RSI", status="ALL")
@@ -559,7 +762,8 @@ async def test_days_that_are_old_do_not_hide_the_votes_of_hours(
     """The first call after both were imported waits for the strategies that can vote."""
     # Hours of a coin make its days, which are as new then. Of a stock they do not, but its hours are hard to make up.
     monkeypatch.setattr(
-        "openbell.desk.strategies.opinions.is_current", lambda series, *_times: series.timeframe is Timeframe.H1
+        "openbell.desk.research.strategies.opinions.is_current",
+        lambda series, *_times: series.timeframe is Timeframe.H1,
     )
     home = tmp_path / "home"
     now = int(datetime.now(UTC).timestamp()) // 3600 * 3600
@@ -690,3 +894,19 @@ async def test_the_same_backtest_twice_has_the_same_bytes(home: Path) -> None:
         async with bench_as_found(home, FOUND, FEED="none") as desk:
             answers.append(json.dumps(await desk.ask("backtest", "run_backtest", strategy_id="ATR_CCI", symbol=BTC)))
     assert answers[0] == answers[1]
+
+
+@awaited
+async def test_a_timeout_inside_of_a_call_is_not_reported_as_the_limit_of_calls(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bench_as_found(home, FOUND, FEED="none", TIMEOUT="0") as desk:
+
+        async def times_out(*_given: Any, **_more: Any) -> Any:
+            raise TimeoutError("a socket")
+
+        monkeypatch.setattr(desk.desk.strategies.specs, "all", times_out)
+        reply = await desk.reply("strategy", "get_top_strategies", {"symbol": BTC})
+        assert reply.is_error
+        assert "OPENBELL_TIMEOUT" not in f"{reply.payload}"
+        assert reply.payload["error"]["code"] == "INTERNAL_ERROR"

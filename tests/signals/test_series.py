@@ -14,9 +14,9 @@ from openbell.market.errors import InsufficientData
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
 from openbell.signals.crossings import NEEDED, find_crossings
-from openbell.signals.series import SignalSeries, overview
+from openbell.signals.series import SignalSeries
 from tests.indicators import references
-from tests.indicators.test_ties import moved, ticks
+from tests.indicators.test_float_ties import moved, ticks
 from tests.market.new_york import oracle
 from tests.market.walks import CRYPTO, DAY, FOREX, STOCK, at, closes, minutes, walk
 from tests.signals.test_crossings import Numbers, by_contract
@@ -119,14 +119,14 @@ class TestEveryBar:
 
     @given(st.integers(0, 2**32), st.integers(35, 300), st.sampled_from([0.0, 0.0005, 0.03]))
     @settings(deadline=None, max_examples=25)
-    def test_an_overview_has_the_newest_numbers_to_the_last_bit(self, seed: int, count: int, step: float) -> None:
+    def test_reading_the_newest_bar_alone_gives_the_same_bits(self, seed: int, count: int, step: float) -> None:
         bars = walk(at("2025-03-04T22:50Z") + np.arange(count) * 60, seed, price=245.52, step=step)
         newest = SignalSeries(bars, bars).newest()
 
-        found = overview(bars)
+        found = SignalSeries(bars, bars)
 
-        assert (found.price, found.rsi, found.time) == (newest.last.price, newest.last.rsi, newest.last.time)
-        assert found.crossings == newest.crossings
+        assert (found.levels(-1).price, found.levels(-1).rsi) == (newest.last.price, newest.last.rsi)
+        assert found.crossings(-1) == newest.crossings
 
     def test_numbers_are_python_floats(self) -> None:
         bars = walk(minutes("2025-03-04T22:00Z", "2025-03-04T23:00Z"), 6)
@@ -146,8 +146,6 @@ class TestHowManyBars:
 
         with pytest.raises(InsufficientData) as refused:
             SignalSeries(bars, many)
-        with pytest.raises(InsufficientData):
-            overview(bars)
 
         assert refused.value.details == {"symbol": "AAPL", "bars_available": count, "bars_needed": 35}
 
@@ -223,7 +221,6 @@ class TestTies:
             assert not newest.crossings.bb_breakout_up
             assert not newest.crossings.bb_breakout_dn
             assert newest.last.price == (newest.last.bb_upper if way > 0 else newest.last.bb_lower)
-            assert overview(other).crossings == newest.crossings
 
     def test_crossings_do_not_change_with_the_last_digits(self) -> None:
         bars = ticks(FOREX, 1.1, 5, 1)
@@ -302,5 +299,5 @@ class TestTrendAndAnchor:
 
         last = newest.last
         votes = {np.sign(last.price - last.ema9), np.sign(last.ema9 - last.bb_middle), np.sign(last.macd - last.signal)}
-        quiet = "consolidating" if newest.crossings.bb_squeeze else "mixed"
+        quiet = "consolidating" if newest.squeezed else "mixed"
         assert newest.trend == ("bullish" if votes == {1.0} else "bearish" if votes == {-1.0} else quiet)

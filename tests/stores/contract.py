@@ -68,7 +68,7 @@ class BarStoreContract(StoreSuite):
         assert_same(store.tail(series, 5, EVER), empty_of(series))
         assert store.changed_since(series, store.version(series)) is None
         assert store.gaps(series, Span(60, 120)) == [Span(60, 120)]
-        assert (store.stored(), store.problems(), store.compact(EVER)) == ([], [], 0)
+        assert (store.stored(), store.audit.problems(), store.compact(EVER)) == ([], [], 0)
 
     @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=8)
     @given(
@@ -239,7 +239,7 @@ class BarStoreContract(StoreSuite):
         with pytest.raises(SourceConflict, match=r"AAPL 2025-09 .*alpaca") as caught:
             store.write([offered], FILE, covers=Span(SEPTEMBER, OCTOBER))
         assert (caught.value.details["symbol"], caught.value.details["month"]) == ("AAPL", "2025-09")
-        assert store.conflicts(offered, FILE) == [f"2025-09 ({LIVE})"]
+        assert store.sources.conflicts(offered, FILE) == [f"2025-09 ({LIVE})"]
         assert_same(store.read(stored.series, 0, EVER), stored)
         assert store.gaps(stored.series, Span(SEPTEMBER, OCTOBER)) == [Span(SEPTEMBER, OCTOBER)]
 
@@ -254,7 +254,7 @@ class BarStoreContract(StoreSuite):
             reader.refresh(store)
             live = run("AAPL", int(imported.time[-1]) + 3 * MINUTE, second, 2)
             for part in (live, run("AAPL", int(live.time[-1]) + MINUTE, 1, 2), run("AAPL", int(live.time[0]), 1, 3)):
-                assert store.conflicts(part, LIVE) == []
+                assert store.sources.conflicts(part, LIVE) == []
                 store.write([part], LIVE)
             corrected = run("AAPL", SEPTEMBER, 1, 4)
             store.write([corrected], FILE)
@@ -270,9 +270,9 @@ class BarStoreContract(StoreSuite):
                     assert_same(store.resampled(imported.series, timeframe, 50, EVER), made.tail(50))
                 store.compact(EVER)
             between = int(imported.time[-1]) + MINUTE
-            assert store.sources(imported.series, Span(SEPTEMBER, between)) == {FILE}
-            assert store.sources(imported.series, Span(between, OCTOBER)) == {LIVE}
-            assert store.sources(imported.series, Span(SEPTEMBER, OCTOBER)) == {FILE, LIVE}
+            assert store.sources.of(imported.series, Span(SEPTEMBER, between)) == {FILE}
+            assert store.sources.of(imported.series, Span(between, OCTOBER)) == {LIVE}
+            assert store.sources.of(imported.series, Span(SEPTEMBER, OCTOBER)) == {FILE, LIVE}
             with pytest.raises(SourceConflict):
                 store.write([run("AAPL", SEPTEMBER, 1, 5)], LIVE)
         with closing(self.open_store(folder)) as store:
@@ -351,18 +351,18 @@ class BarStoreContract(StoreSuite):
         now = int(time.time() // 60 * 60)
         early, good = run("BTC/USD", now - 30 * MINUTE, count), run("AAPL", SEPTEMBER, 5)
         store.write([good], LIVE, covers=Span(SEPTEMBER, OCTOBER))
-        assert store.premature() == []
+        assert store.audit.premature() == []
         store.write([early], LIVE, covers=Span(now - 30 * MINUTE, now + 2 * DAY))
         version = store.version(early.series)
         larger = store.resampled(early.series, Timeframe.M5, 10_000, EVER)
 
-        (found,) = store.premature()
+        (found,) = store.audit.premature()
 
         written = int(found.written // 60 * 60)
         assert now <= written <= time.time()
         assert (found.series, found.span) == (early.series, Span(written, now + 2 * DAY))
-        assert store.mend() == [found]
-        assert (store.mend(), store.premature(), store.problems()) == ([], [], [])
+        assert store.audit.mend() == [found]
+        assert (store.audit.mend(), store.audit.premature(), store.audit.problems()) == ([], [], [])
         left = early.between(0, written)
         assert_same(store.read(early.series, 0, EVER), left)
         assert store.changed_since(early.series, version) is not None
@@ -381,9 +381,9 @@ class BarStoreContract(StoreSuite):
     def test_mending_removes_a_series_that_has_only_unfinished_bars(self, store: BarStore, count: int) -> None:
         start = int(time.time() // DAY + 40) * DAY
         store.write([run("BTC/USD", start, count)], LIVE, covers=Span(start, start + count * MINUTE))
-        assert len(store.mend()) == 1
+        assert len(store.audit.mend()) == 1
         assert store.stored() == []
-        assert store.problems() == []
+        assert store.audit.problems() == []
         store.write([run("BTC/USD", start, count, 2)], FILE)
 
     def test_later_coverage_does_not_hide_premature_coverage(
@@ -403,10 +403,10 @@ class BarStoreContract(StoreSuite):
         cover(OCTOBER, 190, 400)
         cover(OCTOBER, 50, 60)
 
-        (found,) = store.premature()
+        (found,) = store.audit.premature()
 
         assert found.span == Span(SEPTEMBER + 100 * MINUTE, SEPTEMBER + 200 * MINUTE)
-        store.mend()
+        store.audit.mend()
         gaps = [(SEPTEMBER + a * MINUTE, SEPTEMBER + b * MINUTE) for a, b in ((100, 150), (160, 190))]
         assert store.gaps(series, Span(SEPTEMBER, SEPTEMBER + 400 * MINUTE)) == [Span(*gap) for gap in gaps]
         kept = [t for t in early.time.tolist() if not any(a <= t < b for a, b in gaps)]
@@ -420,10 +420,10 @@ class BarStoreContract(StoreSuite):
         offered = run("BTC/USD", now - DAY, 2 * 1440)
         span = Span(now - DAY, now + DAY)
         store.write([offered], LIVE, covers=span)
-        assert store.premature() == []
+        assert store.audit.premature() == []
         monkeypatch.undo()
-        assert [found.span for found in store.premature()] == [span]
-        store.mend()
+        assert [found.span for found in store.audit.premature()] == [span]
+        store.audit.mend()
         assert store.gaps(offered.series, span) == [span]
         stored = store.read(offered.series, 0, EVER)
         assert now - DAY <= stored.time[-1] < time.time(), (
@@ -533,7 +533,7 @@ class BarStoreContract(StoreSuite):
         store = self.open_store(folder)
         small, large = run("BRK.B", SEPTEMBER, 5), run("BTC/USD", SEPTEMBER, MANY)
         store.write([small, large], LIVE, covers=Span(SEPTEMBER, OCTOBER))
-        version, lease = store.version(small.series), store.acquire("collector", "me", 60)
+        version, lease = store.version(small.series), store.leases.acquire("collector", "me", 60)
         store.close()
         again = self.open_store(folder)
         assert_same(again.read(small.series, 0, EVER), small)
@@ -541,7 +541,7 @@ class BarStoreContract(StoreSuite):
         assert again.gaps(small.series, Span(SEPTEMBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
         assert again.changed_since(small.series, version) is None
         assert again.stored() == [small.series, large.series]
-        assert again.lease_holder("collector") == "me"
+        assert again.leases.holder("collector") == "me"
         with pytest.raises(SourceConflict):
             again.write([small], FILE)
         again.write([run("BRK.B", SEPTEMBER, 5, 2)], LIVE, lease=lease)
@@ -578,32 +578,32 @@ class BarStoreContract(StoreSuite):
     # Leases
 
     def test_a_lease_has_one_holder(self, store: BarStore) -> None:
-        assert store.lease_holder("collector") is None
-        first = store.acquire("collector", "one", 60)
+        assert store.leases.holder("collector") is None
+        first = store.leases.acquire("collector", "one", 60)
         with pytest.raises(LeaseHeld, match="one"):
-            store.acquire("collector", "two", 60)
-        assert store.lease_holder("collector") == "one"
-        assert store.acquire("engine", "two", 60).name == "engine"
-        store.renew(first, 60)
-        store.release(first)
-        assert store.lease_holder("collector") is None
-        assert store.acquire("collector", "two", 60).token > first.token
+            store.leases.acquire("collector", "two", 60)
+        assert store.leases.holder("collector") == "one"
+        assert store.leases.acquire("engine", "two", 60).name == "engine"
+        store.leases.renew(first, 60)
+        store.leases.release(first)
+        assert store.leases.holder("collector") is None
+        assert store.leases.acquire("collector", "two", 60).token > first.token
 
     @pytest.mark.parametrize("count", COUNTS)
     def test_without_its_lease_a_writer_writes_nothing(self, store: BarStore, count: int) -> None:
         stored, late = run("AAPL", SEPTEMBER, 4, 1), run("AAPL", SEPTEMBER, count, 2)
-        lost = store.acquire("collector", "one", 60)
+        lost = store.leases.acquire("collector", "one", 60)
         store.write([stored], LIVE, lease=lost)
-        store.release(lost)
-        kept = store.acquire("collector", "two", 60)
+        store.leases.release(lost)
+        kept = store.leases.acquire("collector", "two", 60)
         version = store.version(stored.series)
         for parts in ([late], [late, run("MSFT", SEPTEMBER, count)], [empty_of(stored.series)]):
             with pytest.raises(LeaseLost):
                 store.write(parts, LIVE, covers=Span(SEPTEMBER, OCTOBER), lease=lost)
         with pytest.raises(LeaseLost):
-            store.renew(lost, 60)
-        store.release(lost)
-        assert store.lease_holder("collector") == "two"
+            store.leases.renew(lost, 60)
+        store.leases.release(lost)
+        assert store.leases.holder("collector") == "two"
         assert_same(store.read(stored.series, 0, EVER), stored)
         assert store.changed_since(stored.series, version) is None
         assert store.gaps(stored.series, Span(SEPTEMBER, OCTOBER)) == [Span(SEPTEMBER, OCTOBER)]

@@ -24,7 +24,7 @@ from openbell.market.timeframes import Timeframe
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffered import BULK
 from openbell.stores.influx import InfluxStore
-from openbell.stores.influx_http import InfluxHttp
+from openbell.stores.influx.http import InfluxHttp
 from openbell.stores.port import Span
 from tests.stores.lean import without_pandas
 from tests.stores.native_samples import whole

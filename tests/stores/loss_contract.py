@@ -40,11 +40,11 @@ MONTHS = Span(SEPTEMBER, NOVEMBER)
 
 
 def all_losses(store: BarStore) -> list[Loss]:
-    return [loss for series in store.to_check() for loss in store.losses(series)]
+    return [loss for series in store.audit.to_check() for loss in store.audit.losses(series)]
 
 
 def mend_all(store: BarStore) -> list[Loss]:
-    return [loss for series in store.to_check() for loss in store.mend_losses(series)]
+    return [loss for series in store.audit.to_check() for loss in store.audit.mend_losses(series)]
 
 
 class LossContract(StoreSuite):
@@ -68,7 +68,6 @@ class LossContract(StoreSuite):
             store.write([run("ETH/USD", OCTOBER, 300)], LIVE, covers=Span(OCTOBER, OCTOBER + DAY))
             store.compact(OCTOBER + 100 * MINUTE)
             assert all_losses(store) == mend_all(store) == []
-            assert store.uncounted() == 0
         with closing(self.open_store(folder)) as store:
             assert all_losses(store) == []
 
@@ -89,12 +88,12 @@ class LossContract(StoreSuite):
             assert store.gaps(BTC, Span(SEPTEMBER, SEPTEMBER + DAY)) == [Span(SEPTEMBER, SEPTEMBER + DAY)]
             assert store.gaps(HOURS, Span(SEPTEMBER, SEPTEMBER + DAY)) == [Span(SEPTEMBER, SEPTEMBER + DAY)]
             assert all_losses(store) == []
-            assert len(store.problems()) == 2
-            assert {loss.series for loss in store.lost_for_good()} == ({BTC, HOURS} if source is FILE else set())
+            assert len(store.audit.problems()) == 2
+            assert {loss.series for loss in store.audit.lost_for_good()} == ({BTC, HOURS} if source is FILE else set())
             again = run("BTC/USD", SEPTEMBER, 3 * 1440, 2)
             store.write([again], source, covers=Span(SEPTEMBER, SEPTEMBER + 3 * DAY))
             assert_same(store.read(BTC, 0, EVER), again)
-            assert BTC not in {loss.series for loss in store.lost_for_good()}
+            assert BTC not in {loss.series for loss in store.audit.lost_for_good()}
 
     def test_an_older_copy_lacks_only_its_last_days(self, folder: Path) -> None:
         """Days that are still there stay covered: a vendor may not have them any more."""
@@ -109,10 +108,10 @@ class LossContract(StoreSuite):
         with closing(self.open_store(folder)) as store:
             assert [loss.found for loss in mend_all(store)] == [3000]
             gaps = store.gaps(BTC, Span(SEPTEMBER, SEPTEMBER + 6 * DAY))
-            assert gaps == store.lost_spans(BTC, MONTHS) == [Span(SEPTEMBER + 2 * DAY, SEPTEMBER + 6 * DAY)]
+            assert gaps == store.audit.lost_spans(BTC, MONTHS) == [Span(SEPTEMBER + 2 * DAY, SEPTEMBER + 6 * DAY)]
             store.write([run("BTC/USD", SEPTEMBER + 2 * DAY, 4 * 1440)], LIVE, covers=gaps[0])
             assert_same(store.read(BTC, 0, EVER), merge(run("BTC/USD", SEPTEMBER, 3000), later))
-            assert store.lost_spans(BTC, MONTHS) == []
+            assert store.audit.lost_spans(BTC, MONTHS) == []
             assert all_losses(store) == []
 
     def test_a_larger_bar_is_never_made_of_part_of_its_minutes(self, folder: Path) -> None:
@@ -129,7 +128,7 @@ class LossContract(StoreSuite):
         self.restore(folder, copied)
         with closing(self.open_store(folder)) as store:
             store.resampled(BTC, *days)  # made of what is left
-            store.mend_made()
+            store.audit.mend_made()
             mend_all(store)
             for gap in store.gaps(BTC, Span(SEPTEMBER, SEPTEMBER + 10 * DAY)):
                 store.write([whole.between(gap.start, gap.end)], LIVE, covers=gap)
@@ -161,7 +160,7 @@ class LossContract(StoreSuite):
             mend_all(store)
             gaps = store.gaps(BTC, Span(SEPTEMBER, SEPTEMBER + 4 * DAY))
             assert gaps == [Span(SEPTEMBER + 2 * DAY, SEPTEMBER + 4 * DAY)]
-            assert store.lost_for_good() == []
+            assert store.audit.lost_for_good() == []
 
     def test_a_replacement_is_no_loss(self, folder: Path) -> None:
         with closing(self.open_store(folder)) as store:

@@ -65,8 +65,8 @@ class NativeContract(StoreSuite):
         store.write([live], LIVE, covers=Span(START + 30 * 60, END))
         version = store.version(last.series)
         assert store.set_aside(last.instrument, LIVE, "its prices were adjusted again")
-        assert {problem.reason for problem in store.problems()} == {"its prices were adjusted again"}
-        asides = [Path(problem.path) for problem in store.problems()]
+        assert {problem.reason for problem in store.audit.problems()} == {"its prices were adjusted again"}
+        asides = [Path(problem.path) for problem in store.audit.problems()]
         assert all(path.exists() for path in asides)
         rows = sum(pq.read_table(path).num_rows for path in asides)
         assert rows == len(last) + len(hours) + len(live), "nothing is lost"
@@ -110,7 +110,7 @@ class NativeContract(StoreSuite):
             assert_same(store.tail(series, 5, EVER), empty_of(series))
             assert store.changed_since(series, store.version(series)) is None
             assert store.timeframes(series.instrument) == []
-            assert store.sources(series, Span(0, EVER)) == set()
+            assert store.sources.of(series, Span(0, EVER)) == set()
 
     @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=10)
     @given(
@@ -179,12 +179,12 @@ class NativeContract(StoreSuite):
         store.write([first], FILE, covers=Span(START, int(second.time[0])))
         adjusted = replace(LIVE, adjustment="split")
         for offered, source in ((every, LIVE), (first.tail(1), OTHER), (second, adjusted)):
-            assert len(store.conflicts(offered, source)) == 1
+            assert len(store.sources.conflicts(offered, source)) == 1
             with pytest.raises(SourceConflict, match=r"AAPL .* holds bars of imported/csv/raw"):
                 store.write([offered], source, covers=Span(START, END))
             assert_same(store.read(every.series, 0, EVER), first)
-        assert store.conflicts(second, LIVE) == store.conflicts(first, FILE) == []
-        assert {each.adjustment for each in store.sources(every.series, Span(0, EVER))} == {"raw"}
+        assert store.sources.conflicts(second, LIVE) == store.sources.conflicts(first, FILE) == []
+        assert {each.adjustment for each in store.sources.of(every.series, Span(0, EVER))} == {"raw"}
         assert store.gaps(every.series, Span(START, END)) == [Span(int(second.time[0]), END)]
 
     def test_replace_drops_the_bars_that_conflict(self, store: BarStore) -> None:
@@ -198,13 +198,13 @@ class NativeContract(StoreSuite):
         adjusted = bars(every.series, second.time, 3)
         store.write([adjusted], replace(LIVE, adjustment="split"), replace=True)
         assert_same(store.read(every.series, 0, EVER), adjusted)
-        assert {each.adjustment for each in store.sources(every.series, Span(0, EVER))} == {"split"}
+        assert {each.adjustment for each in store.sources.of(every.series, Span(0, EVER))} == {"split"}
         assert store.gaps(every.series, Span(START, END)) == [Span(START, END)]
 
     def test_a_lost_lease_writes_nothing(self, store: BarStore) -> None:
-        lease = store.acquire("collector", "a", 60)
-        store.release(lease)
-        store.acquire("collector", "b", 60)
+        lease = store.leases.acquire("collector", "a", 60)
+        store.leases.release(lease)
+        store.leases.acquire("collector", "b", 60)
         offered = whole("AAPL", Timeframe.D1)
         with pytest.raises(LeaseLost):
             store.write([offered], LIVE, lease=lease, covers=Span(START, END))

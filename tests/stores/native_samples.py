@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from openbell.market.bars import Bars
 from openbell.market.instruments import parse
-from openbell.market.plan import buckets
 from openbell.market.series import Series
+from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
 from tests.stores.samples import at, bars
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from openbell.market.bars import Bars
 from openbell.market.errors import OpenbellError
-from openbell.stores.holders import this_process
+from openbell.stores.lease_holders import this_process
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Lease, Span
 from tests.stores.lean import without_pandas
@@ -96,7 +96,7 @@ def watch(folder: str) -> int:
         assert_same(reader.refresh(store), FIXED, where)
         assert store.stored() == [FIXED.series]
         assert store.size() > 0
-        assert store.problems() == []
+        assert store.audit.problems() == []
         reads += 1
     return reads
 
@@ -149,7 +149,7 @@ def write(folder: str, symbol: str, count: int, version: int) -> int:
 
 def acquire(folder: str, ttl: float) -> int:
     """Take the lease. Returns its token."""
-    held[folder] = store_in(folder).acquire("collector", this_process("partner"), ttl)
+    held[folder] = store_in(folder).leases.acquire("collector", this_process("partner"), ttl)
     return held[folder].token
 
 
@@ -162,7 +162,7 @@ def leased_write(folder: str, symbol: str, count: int, version: int) -> int:
 
 def renew(folder: str, ttl: float) -> int:
     """Renew the lease."""
-    store_in(folder).renew(held[folder], ttl)
+    store_in(folder).leases.renew(held[folder], ttl)
     return held[folder].token
 
 

@@ -139,7 +139,7 @@ SCENARIOS: dict[str, Scenario] = {
         _spoil,
         _MONTH,
     ),
-    "lease": Scenario(lambda store: store.renew(store.acquire("collector", "me", 60), 60), {}),
+    "lease": Scenario(lambda store: store.leases.renew(store.leases.acquire("collector", "me", 60), 60), {}),
     "days": Scenario(
         lambda store: store.write([bars(DAYS.series, DAYS.time[5:], 7)], LIVE, covers=Span(START, END)),
         {DAYS.series: merge(DAYS, bars(DAYS.series, DAYS.time[5:], 7))},
@@ -148,6 +148,6 @@ SCENARIOS: dict[str, Scenario] = {
     "first periods": Scenario(_write(FIRST_QUARTERS), {FIRST_QUARTERS.series: FIRST_QUARTERS}, whole=False),
     "import some days": _import_days(bars(DAYS.series, DAYS.time[-9:-3], 7)),
     "import all days": _import_days(bars(DAYS.series, DAYS.time, 7)),
-    "import adjusted days": _import_days(bars(DAYS.series, DAYS.time[-9:-3], 7), replace(FILE, adjustment="adjusted")),
+    "import adjusted days": _import_days(bars(DAYS.series, DAYS.time[-9:-3], 7), replace(FILE, adjustment="all")),
     "cover": Scenario(_write(empty_of(AAPL), covers=PAST), {}, covers=PAST),
 }

@@ -21,9 +21,8 @@ from openbell.market.bars import Bars, empty_of, merge
 from openbell.market.errors import LeaseLost, SourceConflict, StoreError
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
-from openbell.stores import bar_files
 from openbell.stores.buffered import BULK
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet import ParquetStore, bar_files
 from openbell.stores.port import Span
 from tests.stores.contract import spoilt
 from tests.stores.model import Reader, assert_same
@@ -72,7 +71,7 @@ def assert_set_aside(store: ParquetStore, path: Path, *, left: Bars | None = Non
     assert_same(store.read(AAPL, 0, EVER), merge(left, OCTOBER_BARS))
     assert_same(store.tail(AAPL, 20_000, EVER), merge(left, OCTOBER_BARS))
     assert_same(store.read(MSFT, 0, EVER), OTHER_BARS)
-    problem = store.problems()[-1]
+    problem = store.audit.problems()[-1]
     assert Path(problem.path).name.startswith(f"{path.name}.corrupt-")
     assert Path(problem.path).exists()
     assert problem.reason
@@ -169,7 +168,7 @@ def test_a_damaged_file_is_set_aside_when_it_is_read(
         store.close()
         store = ParquetStore(folder)
     assert_set_aside(store, path)
-    assert len(store.problems()) == 1
+    assert len(store.audit.problems()) == 1
     store.close()
 
 
@@ -286,12 +285,12 @@ def test_flipped_bytes_never_become_bars(store: ParquetStore, path: Path, seed: 
                 assert_same(got, right.between(OCTOBER, EVER), asked)
         if not path.exists():
             set_aside += 1
-            aside = Path(store.problems()[-1].path)
+            aside = Path(store.audit.problems()[-1].path)
             assert aside.read_bytes() == changed, asked
             assert store.gaps(AAPL, WHOLE) == [Span(SEPTEMBER, OCTOBER)], asked
             aside.unlink()
         path.write_bytes(data)
-    assert set_aside == len(store.problems()) > 190
+    assert set_aside == len(store.audit.problems()) > 190
     assert_same(store.read(AAPL, 0, EVER), everything)
 
 
@@ -322,7 +321,7 @@ def test_a_file_that_cannot_be_read_just_now_is_not_damaged(
             store.read(AAPL, 0, EVER)
         with pytest.raises(StoreError, match="cannot read"):
             store.write([run("AAPL", SEPTEMBER, BULK, 2)], LIVE)
-    assert store.problems() == []
+    assert store.audit.problems() == []
     assert_same(store.read(AAPL, 0, EVER), merge(SEPTEMBER_BARS, OCTOBER_BARS))
     assert store.gaps(AAPL, WHOLE) == []
 
@@ -337,7 +336,7 @@ def test_a_bad_sector_is_damage(store: ParquetStore, path: Path, monkeypatch: py
 
     monkeypatch.setattr(Path, "open", fail)
     assert_same(store.read(AAPL, 0, EVER), OCTOBER_BARS)
-    assert "Input/output error" in store.problems()[-1].reason
+    assert "Input/output error" in store.audit.problems()[-1].reason
 
 
 # --- the buffer -----------------------------------------------------------------------------------------------------
@@ -375,7 +374,7 @@ def test_a_damaged_buffer_is_set_aside_and_the_files_stay(store: ParquetStore, f
     BUFFERS[damage](folder / "buffer.sqlite")
     (folder / "buffer.sqlite-wal").write_bytes(b"left over")
     again = ParquetStore(folder)
-    problems = again.problems()
+    problems = again.audit.problems()
     assert len(problems) == 1
     assert Path(problems[0].path).name.startswith("buffer.sqlite.corrupt-")
     assert Path(problems[0].path).exists()
@@ -386,7 +385,7 @@ def test_a_damaged_buffer_is_set_aside_and_the_files_stay(store: ParquetStore, f
         again.write([run("AAPL", OCTOBER, 1)], FILE)
     again.write([run("AAPL", OCTOBER, 900, 2)], LIVE)
     again.close()
-    assert len(ParquetStore(folder).problems()) == 1
+    assert len(ParquetStore(folder).audit.problems()) == 1
 
 
 def test_an_empty_or_missing_buffer_is_created_again(store: ParquetStore, folder: Path) -> None:
@@ -412,7 +411,7 @@ def test_native_bars_stay_after_the_first_write_to_a_new_buffer(store: ParquetSt
         again.write([late], LIVE)
     again.write([late], FILE)
     assert_same(again.read(quarters.series, 0, EVER), merge(quarters, late))
-    assert again.sources(quarters.series, Span(0, EVER)) == {FILE}
+    assert again.sources.of(quarters.series, Span(0, EVER)) == {FILE}
     again.close()
 
 
@@ -421,14 +420,14 @@ def test_a_folder_that_is_removed_while_a_store_is_open_is_created_again(store: 
     reader, unknown = Reader(AAPL), Reader(minutes_of("TSLA"))
     for some in (reader, unknown):
         some.refresh(store)
-    lease = store.acquire("collector", "me", 60)
+    lease = store.leases.acquire("collector", "me", 60)
     shutil.rmtree(folder)
     assert_same(store.read(AAPL, 0, EVER), empty_of(AAPL))
     assert_same(reader.refresh(store), empty_of(AAPL))
     assert store.gaps(AAPL, WHOLE) == [WHOLE]
     assert store.stored() == []
     with pytest.raises(LeaseLost):
-        store.renew(lease, 60)
+        store.leases.renew(lease, 60)
     for count in (3, BULK):
         for version in range(3):
             shutil.rmtree(folder)
@@ -459,12 +458,12 @@ def test_a_month_whose_file_was_removed_is_a_gap_again(store: ParquetStore, path
     path.unlink()
     assert store.gaps(AAPL, Span(SEPTEMBER, NOVEMBER + DAY)) == [Span(SEPTEMBER, OCTOBER)]
     assert store.gaps(MSFT, WHOLE) == []
-    assert [problem.path for problem in store.problems()] == [str(path)]
+    assert [problem.path for problem in store.audit.problems()] == [str(path)]
     assert_same(reader.refresh(store), merge(OCTOBER_BARS, run("AAPL", NOVEMBER, 5)))
     store.write([SEPTEMBER_BARS], FILE, covers=Span(SEPTEMBER, OCTOBER))
     assert_same(reader.refresh(store), merge(SEPTEMBER_BARS, OCTOBER_BARS, run("AAPL", NOVEMBER, 5)))
     assert store.gaps(AAPL, WHOLE) == []
-    assert len(store.problems()) == 1
+    assert len(store.audit.problems()) == 1
 
 
 # --- bars of another origin -----------------------------------------------------------------------------------------
@@ -482,15 +481,15 @@ def test_a_copied_home_does_not_make_simulated_bars_real(tmp_path: Path) -> None
     real = ParquetStore(tmp_path / "data", REAL)
     assert_same(real.read(AAPL, 0, EVER), empty_of(AAPL))
     assert real.gaps(AAPL, WHOLE) == [WHOLE]
-    assert [problem.reason for problem in real.problems()] == [
+    assert [problem.reason for problem in real.audit.problems()] == [
         "holds simulated bars, which must not be stored here",
         "AAPL_2025-10.parquet: holds simulated bars, which must not be stored here",
     ]
-    assert all(Path(problem.path).exists() for problem in real.problems())
+    assert all(Path(problem.path).exists() for problem in real.audit.problems())
     real.write([OCTOBER_BARS], LIVE)
     assert_same(real.read(AAPL, 0, EVER), OCTOBER_BARS)
     real.close()
-    assert len(ParquetStore(tmp_path / "data", REAL).problems()) == 2
+    assert len(ParquetStore(tmp_path / "data", REAL).audit.problems()) == 2
 
 
 @pytest.mark.parametrize("count", [3, BULK])

@@ -75,7 +75,7 @@ def test_a_killed_writer_loses_nothing_that_it_acknowledged(tmp_path: Path) -> N
         _check(store, model, interrupted, where)
         for reader in readers:
             assert_same(reader.refresh(watching), store.read(reader.series, 0, EVER), f"{where}: kept in memory")
-        assert store.problems() == [], where
+        assert store.audit.problems() == [], where
         store.close()
     watching.compact(0)
     assert leftovers(folder) == []
@@ -186,7 +186,7 @@ def _check_collected(folder: Path, begin: int, through: int, where: str) -> None
             got, minute_bars(series.instrument, 7, int(got.time[0]), max(through, int(got.time[-1]) + 1)), where
         )
         assert store.gaps(series, Span(begin - DAY, through)) == [], where
-    assert store.problems() == [], where
+    assert store.audit.problems() == [], where
     store.close()
 
 
@@ -289,12 +289,12 @@ def _check_coverage(store: ParquetStore, scenario: Scenario, where: str) -> None
     gaps = store.gaps(AAPL, COVERED)
     if scenario.lost is None:
         assert gaps in ([], [scenario.replaced]), where
-        assert store.problems() == [], where
+        assert store.audit.problems() == [], where
     else:
         beside = Span(int(BESIDE.time[0]), int(BESIDE.time[-1]) + 60)
         lost = [Span(scenario.lost.start, beside.start), Span(beside.end, scenario.lost.end)]
         assert gaps == lost, where
-        assert any(Path(problem.path).exists() for problem in store.problems()), where
+        assert any(Path(problem.path).exists() for problem in store.audit.problems()), where
 
 
 def _check_repeated(store: ParquetStore, folder: Path, scenario: Scenario, where: str) -> None:

@@ -23,10 +23,9 @@ from openbell.market.errors import StoreError, StoreTimeout
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores import coverage
 from openbell.stores.influx import InfluxStore
-from openbell.stores.influx_bars import InfluxBars
-from openbell.stores.influx_http import InfluxHttp, Pool
+from openbell.stores.influx.bars import InfluxBars
+from openbell.stores.influx.http import InfluxHttp, Pool
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import BarStore, Span
 from tests.counts import runs
@@ -35,8 +34,6 @@ from tests.stores.influx_server import InfluxServer, NotHere
 from tests.stores.influx_server import shared as server
 from tests.stores.model import assert_same
 from tests.stores.native_contract import NativeContract
-from tests.stores.native_samples import whole
-from tests.stores.old_currency_days import at_midnight, make_old_buffer
 from tests.stores.samples import (
     DAY,
     EVER,
@@ -329,7 +326,7 @@ class TestInInflux:
         store = open_store(folder)
         store.write([run("AAPL", OCTOBER, MANY)], LIVE)
         store.write([run("AAPL", OCTOBER + MANY * MINUTE, 5)], LIVE)
-        assert store.conflicts(run("AAPL", OCTOBER, 1), FILE) == [f"2025-10 ({LIVE})"]
+        assert store.sources.conflicts(run("AAPL", OCTOBER, 1), FILE) == [f"2025-10 ({LIVE})"]
         live, some = run("AAPL", OCTOBER, MANY + 5), run("AAPL", OCTOBER + 50 * MINUTE, 80, 2)
         assert store.count(minutes_of("AAPL"), Timeframe.H1, EVER) == len(resample(live, Timeframe.H1, EVER))
         store.write([some], FILE, replace=True)
@@ -338,12 +335,12 @@ class TestInInflux:
         assert_same(
             store.resampled(minutes_of("AAPL"), Timeframe.H1, 99, EVER), resample(whole, Timeframe.H1, EVER).tail(99)
         )
-        assert store.sources(minutes_of("AAPL"), Span(OCTOBER, OCTOBER + 60 * MINUTE)) == {FILE, LIVE}
-        assert store.sources(minutes_of("AAPL"), Span(OCTOBER + 50 * MINUTE, OCTOBER + 60 * MINUTE)) == {FILE}
+        assert store.sources.of(minutes_of("AAPL"), Span(OCTOBER, OCTOBER + 60 * MINUTE)) == {FILE, LIVE}
+        assert store.sources.of(minutes_of("AAPL"), Span(OCTOBER + 50 * MINUTE, OCTOBER + 60 * MINUTE)) == {FILE}
         all_of_it = run("AAPL", OCTOBER, MANY + 5, 3)
         store.write([all_of_it], replace(FILE, feed="another"), replace=True)
         assert_same(store.read(minutes_of("AAPL"), 0, EVER), all_of_it)
-        assert store.sources(minutes_of("AAPL"), Span(OCTOBER, NOVEMBER)) == {replace(FILE, feed="another")}
+        assert store.sources.of(minutes_of("AAPL"), Span(OCTOBER, NOVEMBER)) == {replace(FILE, feed="another")}
         store.close()
 
     def test_a_refused_token_says_so_and_is_never_shown(self, folder: Path) -> None:
@@ -401,50 +398,6 @@ def test_parquet_and_influxdb_answer_the_same(data: st.DataObject) -> None:
             totals = [store.count(series, timeframe, end) for store in pair]
             assert totals[0] == totals[1]
         server().query(f'DROP DATABASE "{database_of(folder / "influx")}"')
-
-
-def test_days_of_currencies_from_midnight_utc_are_neither_read_nor_mixed_with_new_ones(folder: Path) -> None:
-    """An earlier version has written rollups and native days with these times, and recorded them as covered."""
-    minutes = run(minutes_of("EUR/USD"), OCTOBER - 9 * DAY, 12 * 1440)
-    days = whole("EUR/USD", Timeframe.D1, start=OCTOBER - 40 * DAY, end=OCTOBER)
-    old = at_midnight(days)
-    store = open_store(folder)
-    store.write([minutes], LIVE)
-    store._http.write(
-        f"{name},currency_pair=EUR/USD open=9.0,high=9.0,low=9.0,close=9.0,volume=9.0 {time}"
-        for name in ("candles_d1", "candles_w1", "native_1d,source=csv-raw")
-        for time in old.time.tolist()
-    )
-    covered = Span(OCTOBER - 60 * DAY, OCTOBER + 60 * DAY)
-    with store._buffer.transaction() as db:
-        for name in ("EUR/USD@D1", "EUR/USD@W1", "EUR/USD 1d"):
-            coverage.cover(db, [store._buffer.ensure_series(db, name)], covered)
-        number = store._buffer.ensure_series(db, "EUR/USD 1d")
-        store._buffer.set_period_source(db, number, "all.csv-raw", FILE)
-    store.close()
-    make_old_buffer(folder)
-
-    store = open_store(folder)
-
-    assert store.stored() == [minutes.series]
-    assert store.timeframes(days.instrument) == []
-    assert [problem.path for problem in store.problems()] == ["EUR/USD 1d"]
-    assert store.gaps(days.series, covered) == [covered]
-    assert len(store.read(days.series, 0, EVER)) == 0
-    for timeframe in (Timeframe.D1, Timeframe.W1, Timeframe.D3, Timeframe.MONTH):
-        for end in (OCTOBER - DAY, OCTOBER + 2 * DAY + 3600, EVER):
-            expected = resample(minutes, timeframe, end)
-            assert_same(store.resampled(minutes.series, timeframe, 50, end), expected)
-            assert store.count(minutes.series, timeframe, end) == len(expected)
-    changed = run(minutes.series, OCTOBER + 3600, 60, 5)
-    store.write([changed], LIVE)
-    assert_same(
-        store.resampled(minutes.series, Timeframe.D1, 50, EVER), resample(merge(minutes, changed), Timeframe.D1, EVER)
-    )
-    store.write([days], FILE, covers=covered)
-    assert_same(store.read(days.series, 0, EVER), days)
-    assert store.stored() == [minutes.series, days.series]
-    store.close()
 
 
 class AlwaysFine(BaseHTTPRequestHandler):

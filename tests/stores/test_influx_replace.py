@@ -13,7 +13,7 @@ from openbell.market.bars import resample
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.influx import InfluxStore
-from openbell.stores.influx_http import InfluxHttp
+from openbell.stores.influx.http import InfluxHttp
 from openbell.stores.port import Span
 from tests.counts import runs
 from tests.stores.child import Child
@@ -45,13 +45,13 @@ def assert_consistent(store: InfluxStore, done: Replacement, where: str) -> None
         (time, close) for bars in (done.before, done.new) for time, close in zip(bars.time, bars.close, strict=True)
     }
     assert rows.issuperset(zip(found.time, found.close, strict=True)), where
-    adjustments = {source.adjustment for source in store.sources(series, Span(0, EVER))}
+    adjustments = {source.adjustment for source in store.sources.of(series, Span(0, EVER))}
     is_new = np.isin(found.close, done.new.close)
     if done.source.adjustment != LIVE.adjustment:
         assert is_new.all() or not is_new.any(), f"{where}: mixed"
         assert len(adjustments) == 1 or not len(found), where
     if not is_new.any():
-        assert store.conflicts(done.before, LIVE) == [], f"{where}: the feed could not store its bars again"
+        assert store.sources.conflicts(done.before, LIVE) == [], f"{where}: the feed could not store its bars again"
     outside = done.after.time[~np.isin(done.after.time, done.new.time)]
     assert np.isin(outside, found.time).all(), f"{where}: bars that are not replaced are lost"
     lost = done.before.time[~np.isin(done.before.time, found.time)]
@@ -90,6 +90,6 @@ def test_a_replacement_that_is_killed_at_any_step_is_done_by_the_next_one(
             done.run(store)
             assert_consistent(store, done, where)
             assert_same(store.read(series, 0, EVER), done.after, where)
-            assert store.conflicts(done.new, done.source) == [], where
+            assert store.sources.conflicts(done.new, done.source) == [], where
             store.write([done.new], done.source)
             assert_same(store.read(series, 0, EVER), done.after, where)

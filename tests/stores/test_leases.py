@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from openbell.market.errors import LeaseHeld, LeaseLost
 from openbell.stores import buffer_leases
-from openbell.stores.holders import this_process
+from openbell.stores.lease_holders import this_process
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Lease
 from tests.stores.samples import LIVE, SEPTEMBER, run
@@ -66,7 +66,7 @@ def dead() -> int:
 def took(store: ParquetStore, holder: str, ttl: float = 15) -> Lease | None:
     """The lease; None if it is held."""
     try:
-        return store.acquire("collector", holder, ttl)
+        return store.leases.acquire("collector", holder, ttl)
     except LeaseHeld:
         return None
 
@@ -75,55 +75,55 @@ def test_a_lease_expires(store: ParquetStore, hours: Hours) -> None:
     assert took(store, "one")
     hours.now += 14.9
     assert not took(store, "two")
-    assert store.lease_holder("collector") == "one"
+    assert store.leases.holder("collector") == "one"
     hours.now += 0.2
-    assert store.lease_holder("collector") is None
+    assert store.leases.holder("collector") is None
     assert took(store, "two")
 
 
 def test_renewing_extends_a_lease(store: ParquetStore, hours: Hours) -> None:
-    lease = store.acquire("collector", "one", 15)
+    lease = store.leases.acquire("collector", "one", 15)
     for _ in range(5):
         hours.now += 10
-        store.renew(lease, 15)
+        store.leases.renew(lease, 15)
         assert not took(store, "two")
     hours.now += 15.1
     assert took(store, "two")
     with pytest.raises(LeaseLost, match="two"):
-        store.renew(lease, 15)
+        store.leases.renew(lease, 15)
 
 
 def test_an_expired_lease_that_nobody_took_is_still_current(store: ParquetStore, hours: Hours) -> None:
-    lease = store.acquire("collector", "one", 15)
+    lease = store.leases.acquire("collector", "one", 15)
     hours.now += 100
     store.write([run("AAPL", SEPTEMBER, 1)], LIVE, lease=lease)
-    store.renew(lease, 15)
+    store.leases.renew(lease, 15)
     assert not took(store, "two")
 
 
 def test_a_refusal_names_the_holder_and_the_remaining_time(store: ParquetStore, hours: Hours) -> None:
-    store.acquire("collector", "one", 15)
+    store.leases.acquire("collector", "one", 15)
     hours.now += 5
     with pytest.raises(LeaseHeld, match="already running as one") as caught:
-        store.acquire("collector", "two", 15)
+        store.leases.acquire("collector", "two", 15)
     assert caught.value.details == {"holder": "one", "expires_in_s": 10.0}
 
 
 def test_the_holder_may_take_it_again_and_its_old_token_is_void(store: ParquetStore) -> None:
-    old = store.acquire("collector", "one", 15)
-    new = store.acquire("collector", "one", 15)
+    old = store.leases.acquire("collector", "one", 15)
+    new = store.leases.acquire("collector", "one", 15)
     assert new.token > old.token
     with pytest.raises(LeaseLost):
-        store.renew(old, 15)
-    store.release(old)
-    assert store.lease_holder("collector") == "one"
-    store.renew(new, 15)
+        store.leases.renew(old, 15)
+    store.leases.release(old)
+    assert store.leases.holder("collector") == "one"
+    store.leases.renew(new, 15)
 
 
 def test_a_released_lease_is_void_for_its_holder(store: ParquetStore) -> None:
-    lease = store.acquire("collector", "one", 15)
-    store.release(lease)
-    store.release(lease)
+    lease = store.leases.acquire("collector", "one", 15)
+    store.leases.release(lease)
+    store.leases.release(lease)
     with pytest.raises(LeaseLost, match="nobody"):
         store.write([run("AAPL", SEPTEMBER, 1)], LIVE, lease=lease)
     assert store.stored() == []
@@ -131,18 +131,18 @@ def test_a_released_lease_is_void_for_its_holder(store: ParquetStore) -> None:
 
 def test_a_forged_lease_is_refused(store: ParquetStore) -> None:
     with pytest.raises(LeaseLost):
-        store.renew(Lease("collector", 1, "one"), 15)
-    lease = store.acquire("collector", "one", 15)
+        store.leases.renew(Lease("collector", 1, "one"), 15)
+    lease = store.leases.acquire("collector", "one", 15)
     for forged in (Lease("collector", lease.token, "two"), Lease("collector", lease.token + 1, "one")):
         with pytest.raises(LeaseLost):
-            store.renew(forged, 15)
+            store.leases.renew(forged, 15)
 
 
 def test_leases_of_different_names_are_independent(store: ParquetStore) -> None:
-    one, other = store.acquire("collector", "me", 15), store.acquire("engine", "me", 15)
-    store.release(one)
-    store.renew(other, 15)
-    assert store.lease_holder("engine") == "me"
+    one, other = store.leases.acquire("collector", "me", 15), store.leases.acquire("engine", "me", 15)
+    store.leases.release(one)
+    store.leases.renew(other, 15)
+    assert store.leases.holder("engine") == "me"
 
 
 # --- the holder's process -------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def test_host_name_and_process_id_prove_nothing(store: ParquetStore, hours: Hour
         f"collector@{HOST}:{dead}:{'0' * 16}",
     ):
         assert took(store, holder)
-        assert store.lease_holder("collector") == holder
+        assert store.leases.holder("collector") == holder
         assert not took(store, "two")
         hours.now += 15.1
 
@@ -166,10 +166,10 @@ def test_a_file_that_can_be_locked_proves_the_death_of_its_holder(store: Parquet
     file, holder = left_behind(tmp_path / "data"), f"collector@elsewhere:1:{ID}"
     first = took(store, holder, 100)
     assert first
-    assert store.lease_holder("collector") is None
+    assert store.leases.holder("collector") is None
     with file.open("rb") as alive:
         fcntl.flock(alive, fcntl.LOCK_EX)
-        assert store.lease_holder("collector") == holder
+        assert store.leases.holder("collector") == holder
         assert not took(store, "two")
     taken = took(store, "two")
     assert taken
@@ -206,13 +206,13 @@ def test_a_forked_child_is_another_holder(store: ParquetStore) -> None:
     assert os.read(reads, 200).decode().rpartition(":")[2] != this_process("collector").rpartition(":")[2]
     os.close(reads)
     os.close(writes)
-    assert store.lease_holder("collector") == this_process("collector")
+    assert store.leases.holder("collector") == this_process("collector")
 
 
 def left_behind(folder: Path) -> Path:
     """The file of a process that was killed while it held a lease; its id is changed to `ID`."""
     script = (
-        "import os, signal, sys; from pathlib import Path; from openbell.stores.holders import Holders, this_process;"
+        "import os, signal, sys; from pathlib import Path; from openbell.stores.lease_holders import Holders, this_process;"
         "Holders(Path(sys.argv[1])).enter(this_process('collector')); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", script, folder], check=False)
@@ -223,7 +223,7 @@ def left_behind(folder: Path) -> Path:
 def test_a_living_holder_keeps_its_lease(store: ParquetStore) -> None:
     holder = this_process("collector")
     assert took(store, holder, 3600)
-    assert store.lease_holder("collector") == holder
+    assert store.leases.holder("collector") == holder
     assert not took(store, this_process("another"), 3600)
     assert not took(store, "two", 3600)
 
@@ -242,7 +242,7 @@ def test_an_unknown_holder_keeps_its_lease(store: ParquetStore, hours: Hours, de
 def test_a_lease_from_before_a_reboot_is_free(store: ParquetStore, hours: Hours) -> None:
     """The monotonic clock starts again, and the old expiry is later than any new lease's could be."""
     hours.now = 1_000_000.0
-    old = store.acquire("collector", f"collector@elsewhere:{os.getpid()}:1", 15)
+    old = store.leases.acquire("collector", f"collector@elsewhere:{os.getpid()}:1", 15)
     hours.now = 40.0
     new = took(store, "two")
     assert new
@@ -262,7 +262,7 @@ def test_one_of_many_concurrent_callers_gets_the_lease(store: ParquetStore) -> N
     with ThreadPoolExecutor(8) as pool:
         got = [lease for lease in pool.map(ask, range(8)) if lease]
     assert len(got) == 1
-    assert store.lease_holder("collector") == got[0].holder
+    assert store.leases.holder("collector") == got[0].holder
 
 
 @settings(deadline=None, max_examples=60)
@@ -292,12 +292,12 @@ def test_tokens_only_grow_and_only_the_newest_is_current(
                     assert got.token == newest + 1
                     mine[who], newest, holder, ends = got, got.token, who, hours.now + 10
             elif held and kind == "release":
-                store.release(held)
+                store.leases.release(held)
                 holder = -1 if valid else holder
             elif held:
                 try:
                     if kind == "renew":
-                        store.renew(held, 10)
+                        store.leases.renew(held, 10)
                         ends = hours.now + 10
                     else:
                         store.write([run("AAPL", SEPTEMBER, 1, number)], LIVE, lease=held)

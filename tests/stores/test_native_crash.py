@@ -11,8 +11,7 @@ import pytest
 
 from openbell.market.bars import Bars, merge
 from openbell.market.errors import StoreError
-from openbell.stores import bar_files
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet import ParquetStore, bar_files
 from openbell.stores.periods import slug
 from openbell.stores.port import Span
 from tests.counts import runs
@@ -65,7 +64,7 @@ def test_a_killed_writer_of_native_series_loses_nothing_that_it_acknowledged(dis
                 assert close in expected, where
             extra = found.time[~np.isin(found.time, acknowledged.time)]
             assert np.isin(extra, new.time if new is not None else []).all(), where
-        assert with_store.problems() == [], where
+        assert with_store.audit.problems() == [], where
         with_store.close()
     watching.compact(0)
     assert not unfinished(folder)
@@ -101,7 +100,7 @@ def _assert_stored(store: ParquetStore, expected: Bars, where: str) -> None:
     assert_same(store.read(series, 0, EVER), expected, where)
     assert store.count(series, series.timeframe, EVER) == len(expected), where
     assert_same(store.newest(series.timeframe, EVER)[series.instrument], expected.tail(1), where)
-    assert store.problems() == [], where
+    assert store.audit.problems() == [], where
 
 
 DECEMBER = QUARTERS.take(slice(0, 900))
@@ -177,6 +176,6 @@ def test_only_the_bars_of_an_interrupted_write_that_an_import_has_too_are_replac
     assert_same(store.read(QUARTERS.series, 0, EVER), merge(DECEMBER, imported))
     store.write([QUARTERS], FILE, replace=True)
     _assert_stored(store, QUARTERS, "")
-    assert store.sources(QUARTERS.series, Span(0, EVER)) == {FILE}
+    assert store.sources.of(QUARTERS.series, Span(0, EVER)) == {FILE}
     assert {path.name.split(".")[1] for path in memory_path.glob("stocks/15m/AAPL_*")} == {slug(FILE)}
     store.close()

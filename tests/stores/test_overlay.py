@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -18,11 +17,12 @@ from openbell.market.bars import empty_of, merge, resample
 from openbell.market.errors import LeaseHeld, SourceConflict, StoreError
 from openbell.market.timeframes import Timeframe
 from openbell.stores.influx import InfluxStore
-from openbell.stores.influx_http import InfluxHttp
+from openbell.stores.influx.http import InfluxHttp
+from openbell.stores.influx.read_only import InfluxView
 from openbell.stores.overlay import OverlayStore
 from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.read_only import ParquetView
 from openbell.stores.port import BarStore, Span
-from openbell.stores.views import InfluxView, ParquetView
 from tests.stores.contract import BarStoreContract
 from tests.stores.influx_server import InfluxServer, NotHere
 from tests.stores.model import Reader, assert_same
@@ -55,18 +55,28 @@ class ViewedStore(ParquetStore):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._view = ParquetView(folder)
-        for name in READS:
-            setattr(self, name, getattr(self._view, name))
+        for part, names in READS.items():
+            for name in names:
+                setattr(self._part(self, part), name, getattr(self._part(self._view, part), name))
+
+    @staticmethod
+    def _part(store: ParquetStore, part: str) -> object:
+        return getattr(store, part) if part else store
 
     def close(self) -> None:
         self._view.close()
         super().close()
 
 
-READS = (
-    *("read", "tail", "resampled", "count", "version", "changed_since", "changes", "changed", "new_bars", "gaps"),
-    *("premature", "stored", "newest", "timeframes", "sources", "problems", "lease_holder", "conflicts"),
-)
+READS = {
+    "": (
+        *("read", "tail", "resampled", "count", "version", "changed_since", "changes", "changed", "new_bars", "gaps"),
+        *("stored", "newest", "timeframes"),
+    ),
+    "audit": ("premature", "problems"),
+    "sources": ("of", "conflicts"),
+    "leases": ("holder",),
+}
 
 
 class TestNativeSeriesOfTheHome(NativeContract):
@@ -134,7 +144,7 @@ def test_a_missing_home_is_not_created_and_no_temporary_file_remains(
         store.write([run("AAPL", SEPTEMBER, MANY)], LIVE, covers=Span(SEPTEMBER, OCTOBER))
         store.compact(EVER)
         assert len(store.read(AAPL, 0, EVER)) == MANY
-        assert store.lease_holder("collector") is None
+        assert store.leases.holder("collector") is None
         assert list(temporary.iterdir())
     assert not home.folder.exists()
     assert list(temporary.iterdir()) == []
@@ -189,13 +199,13 @@ def test_later_writes_of_another_process_are_seen(home: Home, count: int) -> Non
                 )
                 owner.compact(EVER)
                 assert_same(reader.refresh(store), seen, "moving them changes nothing")
-            lease = owner.acquire("collector", "somebody", 60)
-            assert store.lease_holder("collector") == "somebody"
+            lease = owner.leases.acquire("collector", "somebody", 60)
+            assert store.leases.holder("collector") == "somebody"
             with pytest.raises(LeaseHeld, match="somebody"):
-                store.acquire("collector", "me", 60)
-            owner.release(lease)
-            assert store.acquire("collector", "me", 60).holder == "me"
-            assert owner.lease_holder("collector") is None
+                store.leases.acquire("collector", "me", 60)
+            owner.leases.release(lease)
+            assert store.leases.acquire("collector", "me", 60).holder == "me"
+            assert owner.leases.holder("collector") is None
 
 
 def test_bars_of_the_feed_win_where_the_home_has_gaps(home: Home) -> None:
@@ -245,7 +255,7 @@ def test_a_damaged_native_file_is_left_where_it_is_and_its_bars_are_a_gap(tmp_pa
     with closing(home.over()) as store:
         assert_same(store.read(days.series, 0, EVER), empty_of(days.series))
         assert store.gaps(days.series, Span(START, END)) == [Span(START, END)]
-        assert [problem.path for problem in store.problems()] == [str(path)]
+        assert [problem.path for problem in store.audit.problems()] == [str(path)]
         store.write([days], LIVE, covers=Span(START, END))
         assert_same(store.read(days.series, 0, EVER), days)
         assert_same(store.newest(Timeframe.D1, EVER)[days.instrument], days.tail(1))
@@ -263,7 +273,7 @@ def test_a_damaged_file_is_left_where_it_is_and_its_month_is_a_gap(tmp_path: Pat
     with closing(home.over()) as store:
         assert_same(store.read(AAPL, 0, EVER), run("AAPL", OCTOBER, MANY))
         assert Span(SEPTEMBER, OCTOBER) in store.gaps(AAPL, Span(SEPTEMBER, OCTOBER + DAY))
-        assert [problem.path for problem in store.problems()] == [str(path)]
+        assert [problem.path for problem in store.audit.problems()] == [str(path)]
         store.write([run("AAPL", SEPTEMBER, MANY)], LIVE, covers=Span(SEPTEMBER, OCTOBER))
         assert_same(store.read(AAPL, 0, OCTOBER), run("AAPL", SEPTEMBER, MANY))
         assert store.count(AAPL, Timeframe.M1, EVER) == 2 * MANY
@@ -281,10 +291,10 @@ def test_a_view_refuses_to_write(home: Home) -> None:
         for count in (3, MANY):
             with pytest.raises(StoreError, match="read-only"):
                 view.write([run("AAPL", OCTOBER, count)], LIVE)
-        assert len(overlay.premature()) == 1
+        assert len(overlay.audit.premature()) == 1
         with pytest.raises(StoreError, match="read-only"):
-            view.mend()
-        assert overlay.mend() == []
+            view.audit.mend()
+        assert overlay.audit.mend() == []
     assert home.fingerprint() == before
 
 
@@ -329,16 +339,3 @@ def test_reading_beside_a_busy_writer_never_sees_half_a_change(tmp_path: Path) -
     finally:
         writer.kill()
         writer.communicate()
-
-
-def test_an_older_buffer_is_read_and_not_upgraded(tmp_path: Path) -> None:
-    from tests.cli.test_mend import old_buffer
-
-    old_buffer(tmp_path, (SEPTEMBER, OCTOBER))
-    home = Home(tmp_path / "data")
-    before = home.fingerprint()
-    with closing(home.over()) as store:
-        assert store.gaps(BTC, Span(SEPTEMBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
-    assert home.fingerprint() == before
-    with closing(sqlite3.connect(f"file:{tmp_path}/data/buffer.sqlite?immutable=1", uri=True)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (1,)

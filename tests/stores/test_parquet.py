@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from openbell.market.bars import merge
 from openbell.market.errors import SourceConflict, StoreError
 from openbell.market.timeframes import Timeframe
-from openbell.stores import bar_files, buffered, file_listing
+from openbell.stores import buffered
 from openbell.stores.buffered import BULK
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet import ParquetStore, bar_files, file_listing
 from openbell.stores.periods import month_of
 from openbell.stores.port import BarStore, Span
 from tests.stores.contract import SYMBOLS, BarStoreContract, Step, minutes, step
@@ -181,7 +181,7 @@ class TestParquetStore(BarStoreContract):
             (place / name).write_text("mine")
         assert store.stored() == [minutes_of("AAPL")]
         store.compact(EVER)
-        assert store.problems() == []
+        assert store.audit.problems() == []
         assert (place / "notes.txt").read_text() == "mine"
 
     def test_files_that_vanish_while_they_are_counted_do_not_count(
@@ -220,18 +220,18 @@ class TestParquetStore(BarStoreContract):
         store.write([run("AAPL", OCTOBER, BULK)], LIVE)
         both = run("AAPL", OCTOBER - MINUTE, 2)
         assert [
-            store.sources(minutes_of("AAPL"), Span(month, month + DAY)) for month in (SEPTEMBER, OCTOBER, NOVEMBER)
+            store.sources.of(minutes_of("AAPL"), Span(month, month + DAY)) for month in (SEPTEMBER, OCTOBER, NOVEMBER)
         ] == [{LIVE}, {LIVE}, set()]
-        assert store.conflicts(both, FILE) == ["2025-09 (live/alpaca/raw)", "2025-10 (live/alpaca/raw)"]
-        assert store.conflicts(both, LIVE) == store.conflicts(run("MSFT", SEPTEMBER, 2), FILE) == []
+        assert store.sources.conflicts(both, FILE) == ["2025-09 (live/alpaca/raw)", "2025-10 (live/alpaca/raw)"]
+        assert store.sources.conflicts(both, LIVE) == store.sources.conflicts(run("MSFT", SEPTEMBER, 2), FILE) == []
         store.write([run("MSFT", SEPTEMBER, 2)], LIVE)
         (folder / "stocks/1min/AAPL_2025-10.parquet").write_bytes(b"damaged")
         store.close()
         for path in folder.glob("buffer.sqlite*"):
             path.unlink()
         again = self.open_store(folder)
-        assert again.conflicts(both, FILE) == []
-        assert again.sources(minutes_of("AAPL"), Span(OCTOBER, NOVEMBER)) == set()
+        assert again.sources.conflicts(both, FILE) == []
+        assert again.sources.of(minutes_of("AAPL"), Span(OCTOBER, NOVEMBER)) == set()
 
     # Replacing
 
@@ -252,7 +252,7 @@ class TestParquetStore(BarStoreContract):
         assert_same(store.read(new.series, 0, EVER), merge(september, first, *around, new))
         span = Span(int(new.time[0]), int(new.time[-1]) + 1)
         assert store.gaps(new.series, Span(SEPTEMBER, NOVEMBER)) == [span]
-        assert store.sources(new.series, span) == {FILE}
+        assert store.sources.of(new.series, span) == {FILE}
         store.write([run("AAPL", int(new.time[0]), 2, 3)], FILE)
         for source, start in ((LIVE, int(new.time[0])), (FILE, OCTOBER)):
             with pytest.raises(SourceConflict):
@@ -342,7 +342,7 @@ class TestNativeSeries(NativeContract):
         with closing(ParquetStore(folder)) as store:
             assert len(store.read(offered.series, 0, EVER)) == 0
             assert store.gaps(offered.series, Span(START, END)) == [Span(START, END)]
-            assert [problem.reason for problem in store.problems()] != []
+            assert [problem.reason for problem in store.audit.problems()] != []
             store.write([offered], LIVE, covers=Span(START, END))
             assert_same(store.read(offered.series, 0, EVER), offered)
 

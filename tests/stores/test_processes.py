@@ -16,7 +16,7 @@ import pytest
 
 from openbell.market.bars import Bars, empty_of, merge
 from openbell.market.errors import LeaseHeld
-from openbell.stores.holders import this_process
+from openbell.stores.lease_holders import this_process
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Lease, Span
 from tests.stores.child import Child
@@ -81,7 +81,7 @@ def test_many_processes_may_create_the_store_at_once(
     for number in range(COUNT):
         times = mine(number).time
         assert store.gaps(minutes_of(SHARED), Span(int(times[0]), int(times[-1]))) == []
-    assert len(store.problems()) == (there == "garbage")
+    assert len(store.audit.problems()) == (there == "garbage")
     store.close()
 
 
@@ -222,7 +222,7 @@ def test_a_process_stopped_past_its_lease_writes_nothing_when_it_wakes(
 
     def take() -> bool:
         try:
-            taken.append(store.acquire("collector", this_process("successor"), 60))
+            taken.append(store.leases.acquire("collector", this_process("successor"), 60))
         except LeaseHeld:
             return False
         return True
@@ -268,16 +268,16 @@ def test_the_lease_of_a_killed_holder_is_free_at_once(tmp_path: Path, reaped: bo
     with Partner() as holder:
         assert holder.answer() == "ready"
         token = holder.ask("acquire", folder=tmp_path, ttl=3600)
-        held_by = store.lease_holder("collector")
+        held_by = store.leases.holder("collector")
         assert held_by is not None
         assert f"@{socket.gethostname()}:{holder.pid}:" in held_by
         with pytest.raises(LeaseHeld):
-            store.acquire("collector", this_process("successor"), 3600)
+            store.leases.acquire("collector", this_process("successor"), 3600)
         if reaped:
             holder.kill()
         else:
             holder.send(signal.SIGKILL)
             holder.ended_unseen()
-        assert store.lease_holder("collector") is None
-        assert store.acquire("collector", this_process("successor"), 3600).token == token + 1
+        assert store.leases.holder("collector") is None
+        assert store.leases.acquire("collector", this_process("successor"), 3600).token == token + 1
     store.close()

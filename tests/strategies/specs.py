@@ -15,7 +15,7 @@ from openbell.market.timeframes import Timeframe
 from openbell.strategies.indicator_names import COLUMNS, known_lines, takes_line
 
 Raw = dict[str, Any]
-USABLE = [each for each in all_indicators().values() if each.stream and not each.needs and known_lines(each)]
+USABLE = [each for each in all_indicators().values() if not each.profile and not each.needs and known_lines(each)]
 SINGLE = [each for each in USABLE if takes_line(each)]
 
 

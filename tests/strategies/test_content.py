@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -77,3 +78,19 @@ def test_parameters_are_part_of_the_content() -> None:
 def test_canonical_strategies_all_differ() -> None:
     found = {content_of(compiled(each)) for each in canonical().values()}
     assert len(found) == len(canonical())
+
+
+def test_attack_chained_indicators_and_nested_conditions_need_no_memory() -> None:
+    """Each indicator is computed from the one before, and each condition is inside another."""
+    chain = [{"id": "i0", "type": "SMA", "params": {"length": 9}}]
+    chain += [{"id": f"i{at}", "type": "SMA", "input": f"i{at - 1}", "params": {"length": 2}} for at in range(1, 6)]
+    condition: dict[str, Any] = {"type": "OVER", "indicator": "i5", "params": {"value": 5}}
+    for at in range(3):
+        condition = {"type": "OR" if at % 2 else "NOT", "conditions": [condition]}
+    spec = compiled(read_spec({**SPEC, "indicators": chain, "entry_conditions": [condition], "parameters": []}))
+    tracemalloc.start()
+    try:
+        content_of(spec)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()

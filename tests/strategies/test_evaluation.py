@@ -1,4 +1,4 @@
-"""Arrays and streams give the same result, and neither depends on later bars."""
+"""Conditions hold at the right bars, and do not depend on later bars."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from openbell.indicators.channels import Channels, Line
 from openbell.market.bars import Bars, make
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
-from openbell.strategies.compiled import Compiled, compiled
+from openbell.strategies.compiled import compiled
 from openbell.strategies.errors import SpecRefused
-from openbell.strategies.evaluation import Conditions, evaluate
+from openbell.strategies.evaluation import evaluate
 from openbell.strategies.reading import read_spec
-from openbell.strategies.running import Running
 from tests.counts import runs
 from tests.strategies.cutting import looks_ahead
 from tests.strategies.specs import crossover, random_spec, walk
@@ -28,12 +27,6 @@ def bars_of(*closes: float) -> Bars:
     prices = np.array(closes)
     times = 1_700_006_400 + 3600 * np.arange(len(closes))
     return make(parse("BTC/USD"), Timeframe.H1, times, prices, prices, prices, prices, np.ones(len(closes)))
-
-
-def one_by_one(strategy: Compiled, bars: Bars) -> Conditions:
-    running = Running(strategy)
-    found = [pair for at in range(len(bars)) for pair in running.update(bars.take(slice(at, at + 1)))]
-    return Conditions(np.array([entry for entry, _ in found]), np.array([leave for _, leave in found]))
 
 
 def test_a_crossover_worked_by_hand() -> None:
@@ -70,7 +63,6 @@ def test_each_condition_worked_by_hand(condition: dict[str, object], holds: list
     strategy = compiled(read_spec(raw))
     found = evaluate(strategy, bars)
     assert np.flatnonzero(found.exit).tolist() == np.flatnonzero(found.entry).tolist() == holds
-    assert np.flatnonzero(one_by_one(strategy, bars).exit).tolist() == holds
 
 
 def test_nothing_holds_before_every_line_has_a_value() -> None:
@@ -79,13 +71,12 @@ def test_nothing_holds_before_every_line_has_a_value() -> None:
         {"type": "NOT", "conditions": [{"type": "OVER", "indicator": "sma", "params": {"other": "ema"}}]}
     ]
     strategy = compiled(read_spec(raw))
-    bars = walk(3, 60)
-    for found in (evaluate(strategy, bars), one_by_one(strategy, bars)):
-        assert not found.entry[:8].any()
-        assert found.entry[8:].any()
+    found = evaluate(strategy, walk(3, 60))
+    assert not found.entry[:8].any()
+    assert found.entry[8:].any()
 
 
-def test_random_specs_are_the_same_as_arrays_and_bar_by_bar_and_never_look_ahead() -> None:
+def test_random_specs_never_look_ahead() -> None:
     chance = random.Random(13)
     bars, cut = walk(5, 260), 200
     accepted = 0
@@ -99,10 +90,7 @@ def test_random_specs_are_the_same_as_arrays_and_bar_by_bar_and_never_look_ahead
             assert all("can never hold" in each.message for each in error.problems), (raw, error)
             continue
         accepted += 1
-        whole, running = evaluate(strategy, bars), one_by_one(strategy, bars)
-        for name in ("entry", "exit"):
-            assert getattr(whole, name).tolist() == getattr(running, name).tolist(), raw
-        assert not looks_ahead(strategy, bars, cut, whole=whole), raw
+        assert not looks_ahead(strategy, bars, cut, whole=evaluate(strategy, bars)), raw
     assert accepted > RANDOM_SPECS * 0.8
 
 

@@ -130,8 +130,17 @@ def test_a_quantity_has_eight_places_and_a_price_twelve() -> None:
         amounts.quantity("1.000000001")
     with pytest.raises(InvalidParameter, match=r"^price may have at most 12 decimal places$"):
         amounts.price("1.0000000000001")
-    with pytest.raises(InvalidParameter, match="at most 8"):
-        amounts.quantity(0.1 + 0.2)
+
+
+def test_digits_of_a_quantity_below_a_float_s_precision_are_rounded_away() -> None:
+    assert amounts.quantity(0.1 + 0.2) == D("0.3")
+    assert amounts.rounding_note(0.1 + 0.2, D("0.3")) == "quantity 0.30000000000000004 was rounded to 0.3"
+    assert amounts.rounding_note("0.30", D("0.3")) is None
+    assert amounts.quantity("1.0000000000009") == 1
+    assert amounts.quantity(0.7 + 0.1) == D("0.8")
+    for fine in ("1.0000000000011", "0.00000001000001", "0.9999999999989"):
+        with pytest.raises(InvalidParameter, match="at most 8"):
+            amounts.quantity(fine)
 
 
 @given(st.integers(1, 10**23 - 1), st.sampled_from(["plain", "padded", "exponent", "float"]))
@@ -212,3 +221,21 @@ def test_a_bars_price_has_the_shortest_digits_of_its_float(value: float) -> None
     assert float(found) == value
     assert D(repr(value)) == found
     assert amounts.number(found) == value
+
+
+@given(st.integers(1, 10**8), st.integers(1, 10**8), st.sampled_from([10, 1000, 10**6]))
+@settings(deadline=None, max_examples=300)
+def test_sums_and_differences_of_floats_are_the_quantity_that_was_meant(one: int, other: int, unit: int) -> None:
+    assert amounts.quantity(one / unit + other / unit) == D(one + other) / unit
+    if one > 2 * other:
+        assert amounts.quantity(one / unit - other / unit) == D(one - other) / unit
+
+
+@given(st.floats(1e-6, 1e6))
+@settings(deadline=None, max_examples=300)
+def test_a_quantity_is_never_changed_by_more_than_the_tail_of_a_float(value: float) -> None:
+    try:
+        found = amounts.quantity(value)
+    except InvalidParameter:
+        return
+    assert abs(Fraction(found) - Fraction(repr(value))) <= Fraction(repr(value)) / 10**12

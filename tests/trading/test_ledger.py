@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -60,6 +61,20 @@ def test_a_hash_covers_every_field_but_itself() -> None:
     assert digest(**parts) == one.hash
     other: dict[str, Any] = {"seq": 2, "at": 0.5, "kind": "alert", "key": "x", "body": "{}", "prev": "1" * 64}
     assert len({digest(**parts | {name: value}) for name, value in other.items()} | {one.hash}) == 7
+
+
+def test_every_hash_names_its_scheme() -> None:
+    content = b'[1,1,5.0,"order","a","{}","1:' + b"0" * 64 + b'"]'
+    assert seal(1, 5, "order", "a", "{}", GENESIS).hash == f"1:{sha256(content).hexdigest()}"
+
+
+def test_an_entry_of_an_unknown_scheme_is_refused_by_name() -> None:
+    entries = chain(4)
+    later = replace(entries[3], hash=f"2:{entries[3].hash[2:]}")
+    refused = "entry 4 has hash scheme 2, and this Openbell knows scheme 1: use the Openbell that wrote it"
+    assert reasons([*entries[:3], later], Head(4, later.hash)) == [refused]
+    for damaged in ("", "f" * 64, "x:y", ":", entries[3].hash[2:]):
+        assert reasons([*entries[:3], replace(later, hash=damaged)]) == ["entry 4 (fill o4) was changed"]
 
 
 def test_moving_text_between_two_fields_changes_the_hash() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.trading.book import Book, replay
+from openbell.trading.halt import Halt
 from openbell.trading.orders import EXPOSED, Kind, Order, Role, Side, State
 from openbell.trading.risk import Limits, Proposal, Situation, Verdict, judge, reducible
 from tests.trading.samples import BUY, SELL, D, fill, limit, look, order, stop
@@ -64,7 +65,7 @@ def test_an_order_within_all_limits_passes() -> None:
 
 
 def test_nothing_opens_while_trading_is_halted() -> None:
-    found = refused("halt", "halted: by the operator", "only reducing", halted="by the operator")
+    found = refused("halt", "halted: by the operator", "only reducing", halted=Halt("by the operator"))
     assert found.max_size == 0
 
 
@@ -138,7 +139,7 @@ def test_without_equity_nothing_opens() -> None:
 def test_rules_without_size_are_checked_in_order() -> None:
     worst = replace(FREE, symbols=frozenset({ETH}), collar=D("0.01"), positions=1, daily_loss=D("0.01"), short=False)
     book = replay(D(-5), [fill(BUY, "1", "10", symbol=ETH)])
-    case: dict[str, Any] = {"halted": "so", "stale": "old", "day_start": D(100), "price": "200", "book": book}
+    case: dict[str, Any] = {"halted": Halt("so"), "stale": "old", "day_start": D(100), "price": "200", "book": book}
     case |= {"side": SELL, "symbol": EUR}
     found = []
     for mended in (
@@ -279,8 +280,8 @@ def test_a_quantity_that_a_resting_order_reduces_cannot_be_reduced_again() -> No
     assert reducible(SELL, BTC, replace(situation, orders=(flip,))) == 2
     found = judge(Proposal(BTC, SELL, D(10)), situation, FREE)
     assert found.opening == 4
-    assert judge(Proposal(BTC, SELL, D(6)), replace(situation, halted="so"), FREE).valid
-    assert not judge(Proposal(BTC, SELL, D("6.1")), replace(situation, halted="so"), FREE).valid
+    assert judge(Proposal(BTC, SELL, D(6)), replace(situation, halted=Halt("so")), FREE).valid
+    assert not judge(Proposal(BTC, SELL, D("6.1")), replace(situation, halted=Halt("so")), FREE).valid
 
 
 def exits(state: State, parent: str = "e") -> tuple[Order, ...]:
@@ -301,7 +302,7 @@ def test_exits_do_not_count_so_that_a_bracket_can_always_be_closed_by_hand(state
 # What only reduces
 
 worst_of_all: dict[str, Any] = {
-    "halted": "by the operator",
+    "halted": Halt("by the operator"),
     "stale": "old",
     "day_start": D(10**6),
     "price": "9999",
@@ -397,7 +398,7 @@ def situations(draw: st.DrawFn) -> Situation:
         {each: draw(price) for each in (BTC, EUR, "AAPL")},
         tuple(draw(resting(number)) for number in range(draw(st.integers(0, 3)))),
         draw(st.none() | scaled(0, 10**14, 4)),
-        draw(st.sampled_from([None, None, None, None, "so"])),
+        draw(st.sampled_from([None, None, None, None, Halt("so")])),
         draw(st.sampled_from([None, None, None, None, "old"])),
     )
 
@@ -508,9 +509,9 @@ def test_the_rules_by_size_agree_with_fractions(proposal: Proposal, situation: S
 
 
 def test_a_size_of_more_than_15_digits_is_rounded_down() -> None:
-    found = verdict(side=SELL, book=holding("12345678.12345678", "1e9"), halted="so")
+    found = verdict(side=SELL, book=holding("12345678.12345678", "1e9"), halted=Halt("so"))
     assert found.max_size == D("12345678.1234567")
-    assert verdict("12345678.12345678", SELL, book=holding("12345678.12345678", "1e9"), halted="so").valid
+    assert verdict("12345678.12345678", SELL, book=holding("12345678.12345678", "1e9"), halted=Halt("so")).valid
 
 
 def test_a_value_that_rounds_to_its_limit_is_said_to_be_more() -> None:

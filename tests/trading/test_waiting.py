@@ -13,6 +13,7 @@ from openbell.market.clock import parse_time
 from openbell.market.instruments import parse
 from openbell.trading.costs import Costs
 from openbell.trading.fills import Fill
+from openbell.trading.halt import Halt
 from openbell.trading.orders import FINAL, Kind, Order, Role, State
 from openbell.trading.waiting import Traded, traded, waiting
 from tests.trading.matching import match
@@ -114,9 +115,9 @@ def test_without_volume_the_reason_says_since_when() -> None:
 
 
 def test_while_trading_is_halted_only_the_opening_part_waits() -> None:
-    assert reason_of(order(), halted="the news") == "trading is halted: the news; until openbell resume"
-    assert "halted" not in str(reason_of(order("a", SELL, opening="0"), halted="the news"))
-    flip = reason_of(order("a", SELL, "10", opening="4"), halted="the news")
+    assert reason_of(order(), halted=Halt("the news")) == "trading is halted: the news; until openbell resume"
+    assert "halted" not in str(reason_of(order("a", SELL, opening="0"), halted=Halt("the news")))
+    flip = reason_of(order("a", SELL, "10", opening="4"), halted=Halt("the news"))
     assert flip == (
         "what it opens waits: trading is halted: the news; until openbell resume; "
         "fills at the open of the next minute, from 2025-09-01T00:00:00+00:00 on"
@@ -129,7 +130,7 @@ def test_while_what_is_held_has_no_price_what_opens_waits_and_what_reduces_does_
     assert "price" not in str(reason_of(order("a", SELL, opening="0"), unpriced="there is none of ETH/USD"))
     flip = reason_of(order("a", SELL, "10", opening="4"), unpriced="there is none of ETH/USD")
     assert str(flip).startswith(f"what it opens waits: {waits}; fills at the open of the next minute")
-    assert "halted" in str(reason_of(order(), halted="the news", unpriced="there is none of ETH/USD"))
+    assert "halted" in str(reason_of(order(), halted=Halt("the news"), unpriced="there is none of ETH/USD"))
 
 
 def test_while_its_bars_cannot_be_read_it_says_so() -> None:
@@ -138,7 +139,7 @@ def test_while_its_bars_cannot_be_read_it_says_so() -> None:
 
 def test_an_exit_is_held_until_its_entry_fills() -> None:
     held = limit("e-tp", SELL, "1", "110", opening="0", role=Role.TAKE_PROFIT, parent="e", state=State.HELD)
-    assert reason_of(held, halted="the news") == "held until its entry e fills"
+    assert reason_of(held, halted=Halt("the news")) == "held until its entry e fills"
 
 
 @pytest.mark.parametrize("state", sorted(FINAL))

@@ -1,10 +1,8 @@
-"""Facts about the equity of a run at each close: its growth, its drawdown, and the returns of single bars.
-
-`curve_of` computes them with numpy, and `curve_numba` computes the same bits in one call for sweeps.
-"""
+"""Facts about the equity of a run at each close: its growth, its drawdown, and the returns of single bars."""
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -60,9 +58,14 @@ def holding_of(market: Values | None) -> Holding | None:
     return Holding(moved, float(market.mean()), float(np.square(moved).sum()))
 
 
-def curve_of(equity: Values, returns: Values | None, holding: Holding | None) -> Curve:
-    """Returns the facts about an equity with at least one value, and its `bar_returns`."""
-    drawdown, length = _drawdown(equity)
+def curve_of(
+    equity: Values, returns: Values | None, holding: Holding | None, fall: tuple[float, int] | None = None
+) -> Curve:
+    """Returns the facts about an equity with at least one value, and its `bar_returns`.
+
+    `fall` is its `drawdown_of`, if that is known already.
+    """
+    drawdown, length = fall or drawdown_of(equity)
     found = None if returns is None else _returns(returns, holding)
     return Curve(len(equity), float(equity[-1] / equity[0]), float(equity.mean()), drawdown, length, found)
 
@@ -73,21 +76,38 @@ def bar_returns(equity: Values) -> Values | None:
 
 
 def _returns(returns: Values, holding: Holding | None) -> Returns:
-    downside = float(np.mean(np.square(np.minimum(returns, 0.0))))
+    scratch = np.minimum(returns, 0.0)
+    downside = float(np.square(scratch, out=scratch).mean())
+    mean = float(returns.mean())
+    apart = returns - mean
     # Not with `np.dot`: BLAS starts threads, and the last digits of its result depend on how many.
-    shared = float(((returns - returns.mean()) * holding.moved).sum()) if holding else 0.0
-    return Returns(float(returns.mean()), deviation(returns), downside, shared)
+    shared = float(np.multiply(apart, holding.moved, out=scratch).sum()) if holding else 0.0
+    return Returns(mean, _deviation(returns, mean, apart), downside, shared)
 
 
 def returns_of(values: Values, before: float) -> Values:
     """Returns the relative change to each value from the one before it; `before` precedes the first."""
-    return np.asarray(np.diff(values, prepend=before) / np.concatenate(((before,), values[:-1])))
+    found = np.empty(len(values))
+    found[:1] = (values[:1] - before) / before
+    np.subtract(values[1:], values[:-1], out=found[1:])
+    np.divide(found[1:], values[:-1], out=found[1:])
+    return found
 
 
 def deviation(values: Values) -> float:
     """Returns the sample standard deviation; 0 if the values differ by rounding only."""
-    found = float(values.std(ddof=1))
-    return found if found > NOISE * float(np.abs(values).max()) else 0.0
+    mean = float(values.mean())
+    return _deviation(values, mean, values - mean)
+
+
+def _deviation(values: Values, mean: float, apart: Values) -> float:
+    """Returns the deviation of values, of which `apart` is the distance from their mean. Overwrites `apart`."""
+    found = sqrt(float(np.square(apart, out=apart).sum()) / (len(values) - 1))
+    # No value can be further from the mean than this, so that the largest one is seldom searched.
+    furthest = found * sqrt(len(values))
+    if found > NOISE * (abs(mean) + furthest) or found > NOISE * float(np.abs(values).max()):
+        return found
+    return 0.0
 
 
 class DeepestFall(NamedTuple):
@@ -104,7 +124,8 @@ class DeepestFall(NamedTuple):
 def deepest_fall(equity: Values) -> DeepestFall | None:
     """Returns the largest fall from an earlier maximum, as a share of it; None if the equity never falls."""
     highest = np.maximum.accumulate(equity)
-    falls = 1.0 - equity / highest
+    falls = equity / highest
+    np.subtract(1.0, falls, out=falls)
     deepest = int(falls.argmax())
     if falls[deepest] <= 0.0:
         return None
@@ -113,7 +134,7 @@ def deepest_fall(equity: Values) -> DeepestFall | None:
     return DeepestFall(float(falls[deepest]), peak, deepest, deepest + int(back[0]) if len(back) else None)
 
 
-def _drawdown(equity: Values) -> tuple[float, int]:
+def drawdown_of(equity: Values) -> tuple[float, int]:
     """Returns the largest drawdown, and the number of bars from its maximum until the equity is back at it."""
     found = deepest_fall(equity)
     if found is None:

@@ -15,13 +15,15 @@ entry. Slippage applies to market and stop orders.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from openbell.backtest.kernel import Found, Kernel, Series, fastest
+from openbell.backtest.kernel import Found, Kernel, Series
 from openbell.backtest.rules import END, Setup, factors
-from openbell.backtest.trades import Trades
+from openbell.backtest.trades import Trades, sign_of
 from openbell.market.bars import Bars, Values
 from openbell.strategies.evaluation import Conditions
 from openbell.strategies.spec import ConditionType, Side
@@ -53,6 +55,22 @@ def simulate(
     """
     trades, cash = trades_of(bars, conditions, side, stops, setup, kernel or fastest(stops=bool(stops)))
     return Run(trades, equity_of(trades, cash, bars.close))
+
+
+@lru_cache(maxsize=2)
+def fastest(*, stops: bool) -> Kernel:
+    """Returns the kernel of numba for a run with stops if it can be imported, else that of numpy.
+
+    Without stops numpy is as fast, and loading numba takes a second.
+    """
+    from openbell.backtest import kernel_numpy
+
+    if stops:
+        with suppress(ImportError):
+            from openbell.backtest import kernel_numba
+
+            return kernel_numba.walk
+    return kernel_numpy.walk
 
 
 def trades_of(
@@ -101,11 +119,6 @@ def _account(found: Found, side: Side, setup: Setup) -> tuple[Trades, Values]:
         quantity * profit[kept],
     )
     return trades, cash[: count + 1]
-
-
-def sign_of(side: Side) -> float:
-    """Returns 1 for long and −1 for short."""
-    return 1.0 if side is Side.LONG else -1.0
 
 
 def equity_of(trades: Trades, cash: Values, close: Values) -> Values:

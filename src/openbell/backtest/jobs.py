@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol, TypeVar
 
-from openbell.backtest.metrics import Metrics
 from openbell.backtest.monte_carlo import USUAL_SIMULATIONS, MonteCarlo, monte_carlo
 from openbell.backtest.portfolio import Part, Portfolio, portfolio
 from openbell.backtest.rules import Setup
@@ -39,33 +38,18 @@ class BacktestJob:
     regular: Bars | None = None
 
     def run(self, progress: Progress | None = None) -> Backtest:
-        """Implements `Job`."""
-        found = backtest(self.strategy, self.bars, self.setup, self.start, self.end, regular=self.regular)
-        if progress:
-            progress(1, 1)
-        return found
+        """Implements `Job`: each indicator is a step, and trading the last one."""
+        steps = len(self.strategy.steps) + 1
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BatchJob:
-    """Several strategies on the same bars."""
-
-    strategies: Sequence[Compiled]
-    bars: Bars
-    setup: Setup = field(default_factory=Setup)
-    start: float = -inf
-    end: float = inf
-    regular: Bars | None = None
-
-    def run(self, progress: Progress | None = None) -> tuple[Metrics, ...]:
-        """Implements `Job`: the figures of each strategy."""
-        found = []
-        for each in self.strategies:
-            run = backtest(each, self.bars, self.setup, self.start, self.end, regular=self.regular)
-            found.append(run.metrics)
+        def report(done: int) -> None:
             if progress:
-                progress(len(found), len(self.strategies))
-        return tuple(found)
+                progress(done, steps)
+
+        found = backtest(
+            self.strategy, self.bars, self.setup, self.start, self.end, regular=self.regular, on_step=report
+        )
+        report(steps)
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,8 +8,6 @@ because floats are symmetric around 0, nothing is rounded differently.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -39,19 +37,3 @@ class Series(NamedTuple):
 
 Kernel = Callable[[Series, Factors], Found]
 """Finds the trades of a run."""
-
-
-@lru_cache(maxsize=2)
-def fastest(*, stops: bool) -> Kernel:
-    """Returns the kernel of numba for a run with stops if it can be imported, else that of numpy.
-
-    Without stops numpy is as fast, and loading numba takes a second.
-    """
-    from openbell.backtest import kernel_numpy
-
-    if stops:
-        with suppress(ImportError):
-            from openbell.backtest import kernel_numba
-
-            return kernel_numba.walk
-    return kernel_numpy.walk

@@ -1,4 +1,8 @@
-"""Finds trades bar by bar with code that numba compiles: about 1 s, once, because numba stores it beside the byte code."""
+"""Code that numba compiles: finds trades bar by bar, and computes the equity and the returns of trades for sweeps.
+
+Compiling takes about 1 s, once, because numba stores the result beside the byte code. Values are added elsewhere, by numpy:
+the order of the additions decides the last bits of a sum.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,10 @@ from typing import Any, cast
 import numpy as np
 from numba import njit, types
 
+from openbell.backtest.curve import NOISE
 from openbell.backtest.kernel import Found, Mask, Series
 from openbell.backtest.rules import END, SIGNAL, STOP_LOSS, TARGET, TRAILING_STOP, Factors
+from openbell.backtest.trades import EquityFacts, Indexes, Trades, sign_of
 from openbell.market.bars import Values
 
 
@@ -58,12 +64,57 @@ def _walk(
     return entered[:found], left[:found], reasons[:found], entry_prices[:found], exit_prices[:found]
 
 
+_Held = tuple[Indexes, Indexes, Values, Values, Values, Values]
+"""Of each trade its entry bar, exit bar, entry price, signed quantity and entry fee; and the cash."""
+
+
+def _fill(close: Values, trades: _Held, equity: Values, returns: Values) -> bool:
+    """Compute the equity at each close and its return. Returns True if the equity was always more than 0."""
+    entered, left, price, quantity, fee, cash = trades
+    at = 0
+    for trade in range(len(entered)):
+        first, value = entered[trade], cash[trade]
+        equity[at:first] = value
+        held, bought, size, at = value - fee[trade], price[trade], quantity[trade], left[trade]
+        for bar in range(first, at):
+            equity[bar] = held + size * (close[bar] - bought)
+    equity[at:] = cash[-1]
+    returns[0], lost = 0.0, 0
+    for bar in range(1, len(close)):
+        returns[bar] = (equity[bar] - equity[bar - 1]) / equity[bar - 1]
+    for bar in range(len(close)):
+        lost |= equity[bar] <= 0.0
+    return lost == 0
+
+
+def _fall(equity: Values) -> tuple[float, int]:
+    high, high_at = equity[0], 0
+    deepest, deepest_at, from_high, from_at = 0.0, 0, 0.0, 0
+    floor = high  # a little above the value of the deepest fall below `high`: only lower ones are divided
+    for at in range(1, len(equity)):
+        value = equity[at]
+        if value >= high:
+            high, high_at = value, at
+            floor = high * (1.0 - deepest + NOISE)
+        elif value < floor:
+            fall = 1.0 - value / high
+            if fall > deepest:
+                deepest, deepest_at, from_high, from_at = fall, at, high, high_at
+                floor = high * (1.0 - deepest + NOISE)
+    end = deepest_at
+    while end < len(equity) - 1 and equity[end] < from_high:
+        end += 1
+    return deepest, end - from_at
+
+
 _PRICES = types.Array(types.float64, 1, "C", readonly=True)
 _MASK = types.Array(types.boolean, 1, "C", readonly=True)
 _ARGUMENTS = (_PRICES,) * 4 + (_MASK,) * 2 + (types.float64,) * 5
+_FLOATS, _INTS = types.float64[::1], types.int64[::1]
+_HELD = types.Tuple((_INTS, _INTS, *(_FLOATS,) * 4))
 
 
-def compiled(function: Callable[..., Any], arguments: Any) -> Any:
+def _compiled(function: Callable[..., Any], arguments: Any) -> Any:
     """Returns a function that numba compiles for these types of arguments. It divides as numpy does, without errors."""
     options = {"nogil": True, "error_model": "numpy"}
     try:
@@ -72,9 +123,20 @@ def compiled(function: Callable[..., Any], arguments: Any) -> Any:
         return njit(arguments, **options)(function)
 
 
-_walk_compiled = cast("Callable[..., Found]", compiled(_walk, _ARGUMENTS))
+_walk_compiled = cast("Callable[..., Found]", _compiled(_walk, _ARGUMENTS))
+_fill_compiled = _compiled(_fill, (_PRICES, _HELD, _FLOATS, _FLOATS))
+_fall_compiled = _compiled(_fall, (_FLOATS,))
 
 
 def walk(series: Series, by: Factors) -> Found:
     """Implements `Kernel`."""
     return _walk_compiled(*series, *by)
+
+
+def curve(trades: Trades, cash: Values, close: Values) -> EquityFacts:
+    """Returns `equity_of` trades, and its `bar_returns` and `drawdown_of`, with the same bits."""
+    signed = sign_of(trades.side) * trades.quantity
+    held = trades.entry_index, trades.exit_index, trades.entry_price, signed, trades.entry_fee, cash
+    equity, returns = np.empty(len(close)), np.empty(len(close))
+    positive = _fill_compiled(close, held, equity, returns)
+    return equity, returns if positive and len(close) > 1 else None, _fall_compiled(equity)

@@ -16,8 +16,8 @@ from statistics import NormalDist
 import numpy as np
 
 from openbell.market.bars import Values
-from openbell.market.counting import counted
 from openbell.market.errors import InvalidParameter
+from openbell.market.plural import counted
 
 CONFIDENT = 0.95
 """A deflated Sharpe ratio below it is hard to tell from luck."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from openbell.backtest.current_signals import part_of
 from openbell.backtest.engine import simulate
 from openbell.backtest.outcome import value_returns
 from openbell.backtest.rules import END, Setup
-from openbell.backtest.standing import part_of
 from openbell.backtest.trades import Trades
 from openbell.market.bars import Bars, Values
 from openbell.strategies.compiled import compiled

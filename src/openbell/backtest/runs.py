@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
 from openbell.backtest.engine import Run, simulate
-from openbell.backtest.memory import keep_freed_memory
+from openbell.backtest.malloc_tuning import keep_freed_memory
 from openbell.backtest.metrics import Metrics, measure
 from openbell.backtest.rules import Setup
 from openbell.market.bars import Bars
@@ -35,17 +36,18 @@ def backtest(
     *,
     regular: Bars | None = None,
     known: Known | None = None,
+    on_step: Callable[[int], None] | None = None,
 ) -> Backtest:
     """Trade a strategy on the bars that open in [start, end).
 
     Earlier bars warm up its indicators, and later ones are not used. The first decision is at the close of the first bar of
-    the range. `regular` and `known` are as in `evaluate`; `known` must be of bars that end where the range does.
+    the range. `regular`, `known` and `on_step` are as in `evaluate`; `known` must be of bars that end where the range does.
     """
     keep_freed_memory()
     first = int(bars.time.searchsorted(start))
     part = range(first, first + len(traded_bars(bars, start, end)))
     upto = slice(0, part.stop)
-    conditions = evaluate(strategy, bars.take(upto), None if regular is None else regular.take(upto), known)
+    conditions = evaluate(strategy, bars.take(upto), None if regular is None else regular.take(upto), known, on_step)
     return traded(strategy, conditions, bars, setup, part)
 
 

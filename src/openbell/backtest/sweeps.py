@@ -29,7 +29,7 @@ from openbell.backtest.overfitting import (
 )
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
-from openbell.backtest.tries import Tried, Tries, Work, run_chunk
+from openbell.backtest.sweep_runs import SweepRunner, SweepRuns, SweepWork, run_chunk
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import did_you_mean
@@ -117,30 +117,30 @@ def sweep(
     blocks = blocks_for(len(chosen), upto.stop - first)
     enough = _NUMBA_FROM_WITH_STOPS if spec.stops else _NUMBA_FROM
     numba = upto.stop * len(chosen) >= enough
-    work = Work(spec, bars.take(upto), regular.take(upto) if regular else None, setup, first, blocks, numba)
+    work = SweepWork(spec, bars.take(upto), regular.take(upto) if regular else None, setup, first, blocks, numba)
     size = chunk or (1 if executor is None else min(max(_CHUNK_BARS // max(upto.stop, 1), _CHUNKS[0]), _CHUNKS[1]))
     chunks = [chosen[at : at + size] for at in range(0, len(chosen), size)]
-    found: dict[int, Tried] = {}
+    found: dict[int, SweepRuns] = {}
     done = 0
-    for at, tried in _here(work, chunks) if executor is None else _elsewhere(work, chunks, executor):
-        found[at] = tried
-        done += len(tried.metrics)
+    for at, runs in _here(work, chunks) if executor is None else _elsewhere(work, chunks, executor):
+        found[at] = runs
+        done += len(runs.metrics)
         if progress:
             progress(done, len(chosen))
     ordered = [found[at] for at in range(len(chunks))]
-    metrics = [each for tried in ordered for each in tried.metrics]
+    metrics = [each for runs in ordered for each in runs.metrics]
     rows = tuple(Row(*pair) for pair in zip(chosen, metrics, strict=True))
     return Sweep(spec, work.bars.take(slice(first, None)), rows, _overfitting(work, rows, ordered))
 
 
-def _here(work: Work, chunks: list[list[Combination]]) -> Iterator[tuple[int, Tried]]:
-    tries = Tries(work)
+def _here(work: SweepWork, chunks: list[list[Combination]]) -> Iterator[tuple[int, SweepRuns]]:
+    runner = SweepRunner(work)
     for at, each in enumerate(chunks):
-        yield at, tries.run(each)
+        yield at, runner.run(each)
 
 
-def _elsewhere(work: Work, chunks: list[list[Combination]], executor: Executor) -> Iterator[tuple[int, Tried]]:
-    finished: SimpleQueue[tuple[int, Future[Tried]]] = SimpleQueue()
+def _elsewhere(work: SweepWork, chunks: list[list[Combination]], executor: Executor) -> Iterator[tuple[int, SweepRuns]]:
+    finished: SimpleQueue[tuple[int, Future[SweepRuns]]] = SimpleQueue()
     futures = []
     try:
         for at, each in enumerate(chunks):
@@ -156,11 +156,11 @@ def _elsewhere(work: Work, chunks: list[list[Combination]], executor: Executor) 
             future.cancel()
 
 
-def _overfitting(work: Work, rows: tuple[Row, ...], tried: list[Tried]) -> Overfitting:
+def _overfitting(work: SweepWork, rows: tuple[Row, ...], chunks: list[SweepRuns]) -> Overfitting:
     bars = work.bars.take(slice(work.first, None))
     probability, splits = None, 0
     if work.blocks:
-        sums, squares = (np.concatenate([getattr(each, name) for each in tried]) for name in ("sums", "squares"))
+        sums, squares = (np.concatenate([getattr(each, name) for each in chunks]) for name in ("sums", "squares"))
         lengths = np.diff(block_edges(len(bars), work.blocks)).astype(float)
         probability, splits = overfitting_probability(sums, squares, lengths)
     # A run that does not trade has returns of 0, and a Sharpe of 0; one that lost everything has no Sharpe at all.

@@ -14,6 +14,13 @@ from openbell.market.bars import Values
 from openbell.strategies.spec import Side
 
 Indexes = npt.NDArray[np.int64]
+EquityFacts = tuple[Values, Values | None, tuple[float, int]]
+"""The equity at each close, its returns, and its drawdown with the length of that in bars: see `curve`."""
+
+
+def sign_of(side: Side) -> float:
+    """Returns 1 for long and −1 for short."""
+    return 1.0 if side is Side.LONG else -1.0
 
 
 @dataclass(frozen=True, slots=True)

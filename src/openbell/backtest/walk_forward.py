@@ -21,8 +21,8 @@ from openbell.backtest.rules import Setup
 from openbell.backtest.runs import Backtest, traded
 from openbell.backtest.trades import Trades
 from openbell.market.bars import Bars
-from openbell.market.counting import counted
 from openbell.market.errors import InsufficientData, InvalidParameter
+from openbell.market.plural import counted
 from openbell.strategies.compiled import compiled
 from openbell.strategies.evaluation import Known, evaluate
 from openbell.strategies.spec import Number, Spec

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from openbell.charts.drawings import drawing_of
+from openbell.charts.styles import style_for
 from openbell.indicators.crossings import Crossing, crossings
 from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Bars, Values
 from openbell.market.clock import iso
 from openbell.market.digits import significant
+from openbell.market.percent_change import percent_change
 
 _SIDES = {1: "above", -1: "below", 0: "equal"}
 _DIRECTIONS = {1: "up", -1: "down"}
@@ -29,8 +29,8 @@ def price_range(bars: Bars) -> dict[str, Any]:
         "high_date": iso(int(bars.time[top])),
         "low": low,
         "low_date": iso(int(bars.time[bottom])),
-        "from_high_pct": percent_from(high, close),
-        "from_low_pct": percent_from(low, close),
+        "from_high_pct": significant_change(high, close),
+        "from_low_pct": significant_change(low, close),
     }
 
 
@@ -54,23 +54,21 @@ def price_lines(computed: Computed) -> frozenset[str]:
     """Returns the labels of the lines that are prices: those drawn over the price."""
     if not computed.request.indicator.overlay:
         return frozenset()
-    return frozenset(line.label for line in computed.channels.lines) - drawing_of(computed).hidden
+    return frozenset(line.label for line in computed.channels.lines) - style_for(computed).hidden
 
 
 def close_against(line: Values, bars: Bars) -> dict[str, float]:
     """Returns the field `close_vs_line_pct` of a line over the price; none if it has no value at the newest bar."""
     if not len(bars):
         return {}
-    found = percent_from(float(line[-1]), float(bars.close[-1]))
+    found = significant_change(float(line[-1]), float(bars.close[-1]))
     return {} if found is None else {"close_vs_line_pct": found}
 
 
-def percent_from(base: float, value: float) -> float | None:
-    """Returns how far a value is above (+) or below (−) a price, in per cent; None if that is not finite."""
-    if not base > 0.0:
-        return None
-    distance = (value - base) / base * 100
-    return significant(distance) if isfinite(distance) else None
+def significant_change(before: float, now: float) -> float | None:
+    """Returns the change from one price to another in per cent, as it leaves; None if there is none."""
+    change = percent_change(before, now)
+    return None if change is None else significant(change)
 
 
 def crossing_fields(whole: Bars, shown: int, indicators: Sequence[Computed]) -> dict[str, Any]:

@@ -10,16 +10,16 @@ import numpy as np
 from openbell.charts import axes, fonts, legends, paint, right_margin
 from openbell.charts.annotations.catalogue import draw_all, marks_of, outside, time_marks_of
 from openbell.charts.choices import LINE_STYLES
-from openbell.charts.config.model import ConfigDrawing
+from openbell.charts.config.model import ConfigAnnotation
 from openbell.charts.config.plots import StudyPlot
-from openbell.charts.drawings import drawn_lines
-from openbell.charts.inks import Ink, panel_inks
 from openbell.charts.look import Look
 from openbell.charts.numbers import NumberFormat, decimals_for
 from openbell.charts.options import Options
+from openbell.charts.palette import IndicatorColors, panel_colors
 from openbell.charts.panels import Corner, Mark, Panel, Picture, format_of, heights, indicator_panel, price_panel
 from openbell.charts.price import candles_of
 from openbell.charts.scene import Box, Layer, Scene
+from openbell.charts.styles import drawn_lines
 from openbell.charts.tags import last_marks, tags_of
 from openbell.charts.themes import THEMES
 from openbell.charts.time_axis import time_ticks
@@ -77,7 +77,7 @@ def compose(
     *,
     options: Options = _PLAIN,
     plots: Sequence[StudyPlot] = (),
-    drawings: Sequence[ConfigDrawing] = (),
+    drawings: Sequence[ConfigAnnotation] = (),
     marks: Sequence[Mark] = (),
     notes: Sequence[str] = (),
 ) -> Scene:
@@ -153,7 +153,7 @@ def _draw(
     groups: _Groups,
     badge: str,
     painter: Painter | None,
-    drawings: Sequence[ConfigDrawing],
+    drawings: Sequence[ConfigAnnotation],
 ) -> None:
     """Draws everything but legends and tags, from the back to the front."""
     price = panels.price
@@ -174,19 +174,19 @@ def _draw(
     axes.frame(scene, picture, panels.with_axes)
 
 
-def _annotate(scene: Scene, picture: Picture, panels: _Panels, drawings: Sequence[ConfigDrawing]) -> None:
+def _annotate(scene: Scene, picture: Picture, panels: _Panels, drawings: Sequence[ConfigAnnotation]) -> None:
     if drawings:
         for panel in panels.with_axes:
             draw_all(scene.layer(panel.box), drawings, picture, panel)
 
 
-def _inks(groups: _Groups, look: Look, plots: Mapping[str, StudyPlot]) -> dict[str, Ink]:
+def _inks(groups: _Groups, look: Look, plots: Mapping[str, StudyPlot]) -> dict[str, IndicatorColors]:
     """Returns the colours of all indicators. Those over a price line do not have its colour."""
     theme = THEMES[look.theme]
     taken = [name for name, color in theme.hues.items() if color == theme.accent] if look.style in LINE_STYLES else []
-    found = panel_inks([*groups.overlays, *groups.floating], theme, plots, taken)
+    found = panel_colors([*groups.overlays, *groups.floating], theme, plots, taken)
     for group in groups.below:
-        found |= panel_inks(group, theme, plots)
+        found |= panel_colors(group, theme, plots)
     return found
 
 
@@ -244,7 +244,7 @@ def _panels(
     picture: Picture,
     groups: _Groups,
     badge: str,
-    drawings: Sequence[ConfigDrawing],
+    drawings: Sequence[ConfigAnnotation],
     marks: Sequence[Mark],
     notes: Sequence[str],
 ) -> tuple[_Panels, list[legends.Row]]:

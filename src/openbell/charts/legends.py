@@ -8,14 +8,15 @@ import numpy as np
 
 from openbell.charts import fonts
 from openbell.charts.annotations.place import lines_of
-from openbell.charts.drawings import drawing_of
 from openbell.charts.numbers import NumberFormat, percent, short
 from openbell.charts.paint import line_colors
 from openbell.charts.panels import LEGEND_ROW, LEGEND_SHARE, TITLE_ROW, Corner, Panel, Picture, format_of
 from openbell.charts.price import last_color
 from openbell.charts.scene import Box, Color, Label, Layer, box
+from openbell.charts.styles import style_for
 from openbell.charts.themes import Theme, faded
 from openbell.indicators.evaluation import Computed
+from openbell.market.percent_change import percent_change
 
 _LEFT = 12.0
 _SPACE = 2.0
@@ -121,7 +122,7 @@ def row_of(picture: Picture, computed: Computed, number_format: NumberFormat) ->
     row = [Word(label + " ", theme.faint)]
     if not picture.options.legend_values:
         return row
-    channels, named = computed.channels, drawing_of(computed).legend_names
+    channels, named = computed.channels, style_for(computed).legend_names
     colors = line_colors(picture, computed)
     for line, color in zip((*channels.lines, *channels.histogram)[:_MAX_VALUES], colors, strict=False):
         values = line.values
@@ -159,9 +160,10 @@ def _pairs(picture: Picture) -> dict[str, str]:
         number_format = format_of(picture)
         columns = (("O", bars.open), ("H", bars.high), ("L", bars.low), ("C", bars.close))
         pairs = {name: number_format.text(float(column[-1])) for name, column in columns}
-    if options.bar_change and len(bars) > 1 and bars.close[-2]:
-        change = percent((float(bars.close[-1]) / float(bars.close[-2]) - 1) * 100)
-        pairs[_CHANGE if relative else ""] = change
+    if options.bar_change and len(bars) > 1:
+        change = percent_change(float(bars.close[-2]), float(bars.close[-1]))
+        if change is not None:
+            pairs[_CHANGE if relative else ""] = percent(change)
     if options.ohlc and (relative or bars is not picture.bars):
         pairs[_PRICE] = NumberFormat(picture.decimals).text(float(picture.bars.close[-1]))
     if picture.look.volume:

@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from openbell.charts import names_at_lines
 from openbell.charts.config.plots import LineStyle
-from openbell.charts.drawings import drawing_of
 from openbell.charts.names_at_lines import Place
 from openbell.charts.panels import Panel, Picture
 from openbell.charts.scene import Color, Layer, Stroke
+from openbell.charts.styles import style_for
 from openbell.charts.themes import faded
 from openbell.indicators.channels import HorizontalBar, Line
 from openbell.indicators.day_sums import day_starts
@@ -33,7 +33,7 @@ def broken(picture: Picture, x: Values, *series: Values) -> tuple[Values, ...]:
 
 def names_at_ends(layer: Layer, picture: Picture, panel: Panel, computed: Computed, colors: list[Color]) -> None:
     """Writes the names of lines after their last values."""
-    names = drawing_of(computed).names
+    names = style_for(computed).names
     for line, color in zip(computed.channels.lines, colors, strict=False):
         known = np.flatnonzero(np.isfinite(line.values))
         if line.label not in names or not len(known):
@@ -67,7 +67,7 @@ def levels(layer: Layer, picture: Picture, panel: Panel, computed: Computed, col
                 style.width or (plot.width if plot else None) or (1.5 if line.label == "P" else 1.0),
             )
         )
-        if line.label not in drawing_of(computed).names:
+        if line.label not in style_for(computed).names:
             continue
         for at in range(len(begins)):
             if at == len(begins) - 1 and right[at] == picture.plot.right:

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from openbell.charts import price
 from openbell.charts.config.plots import LineStyle
-from openbell.charts.drawings import SIDED, drawing_of
 from openbell.charts.intersections import masked, with_intersections
 from openbell.charts.levels import broken, levels, named_levels, names_at_ends, retracement
 from openbell.charts.panels import Panel, Picture
 from openbell.charts.profiles import profile
 from openbell.charts.scales import Scale
 from openbell.charts.scene import Band, Boxes, Color, Dot, Layer, Scene, Stroke, box
+from openbell.charts.styles import SIDED, style_for
 from openbell.charts.swings import extremes, zigzag
 from openbell.charts.themes import Theme, faded, mixed
 from openbell.indicators.channels import Direction, Line
@@ -30,7 +30,7 @@ _DEFAULT = LineStyle()
 def line_colors(picture: Picture, computed: Computed) -> list[Color]:
     """Returns the colour of each line, then of each histogram. For those that change colour, it is the latest colour."""
     channels, theme = computed.channels, picture.theme
-    kind, ink = drawing_of(computed).lines, picture.inks[computed.request.key]
+    kind, ink = style_for(computed).lines, picture.inks[computed.request.key]
     found = []
     for line in channels.lines:
         color = ink.lines[line.label]
@@ -98,18 +98,18 @@ def _indicator(layer: Layer, picture: Picture, panel: Panel, computed: Computed)
 
 
 def _areas(layer: Layer, picture: Picture, panel: Panel, computed: Computed) -> None:
-    drawing, scale, channels = drawing_of(computed), panel.scale, computed.channels
+    shown, scale, channels = style_for(computed), panel.scale, computed.channels
     own = style_of(picture, computed, channels.lines[0].label).color if channels.lines else None
     color = own or picture.inks[computed.request.key].main
     for fill in channels.fills:
         upper, lower = (scale.y(values) for values in _with_ahead(picture, (fill.upper, fill.lower), fill.ahead))
         x = picture.x_to(len(upper))
-        if drawing.fills == "sided":
+        if shown.fills == "sided":
             _sided_band(layer, picture, x, upper, lower)
         else:
-            x, upper, lower = broken(picture, x, upper, lower) if drawing.restarts else (x, upper, lower)
+            x, upper, lower = broken(picture, x, upper, lower) if shown.restarts else (x, upper, lower)
             layer.items.append(Band(x, upper, lower, faded(color, 26)))
-    if drawing.lines == "candles":
+    if shown.lines == "candles":
         _pale_bodies(layer, picture, scale, computed)
     profile(layer, picture, scale, computed)
 
@@ -143,40 +143,40 @@ def _pale_bodies(layer: Layer, picture: Picture, scale: Scale, computed: Compute
 
 
 def _lines(layer: Layer, picture: Picture, panel: Panel, computed: Computed) -> None:
-    drawing, scale = drawing_of(computed), panel.scale
-    if drawing.lines == "levels":
+    shown, scale = style_for(computed), panel.scale
+    if shown.lines == "levels":
         levels(layer, picture, panel, computed, line_colors(picture, computed))
-    elif drawing.lines == "retracement":
+    elif shown.lines == "retracement":
         retracement(layer, picture, panel, computed, line_colors(picture, computed))
     else:
         _curves(layer, picture, panel, computed)
-    if drawing.swings:
+    if shown.swings:
         zigzag(layer, picture, panel, computed)
     else:
         _segments(layer, picture, scale, computed)
     if computed.request.indicator.overlay:
         named_levels(layer, picture, panel, computed)
-    if drawing.signals == "extremes":
+    if shown.signals == "extremes":
         extremes(layer, picture, scale, computed)
-    elif drawing.signals == "dots":
+    elif shown.signals == "dots":
         _signals(layer, picture, scale, computed)
 
 
 def _curves(layer: Layer, picture: Picture, panel: Panel, computed: Computed) -> None:
-    drawing, channels, colors = drawing_of(computed), computed.channels, line_colors(picture, computed)
+    shown, channels, colors = style_for(computed), computed.channels, line_colors(picture, computed)
     for line, color in zip(channels.lines, colors, strict=False):
         style = style_of(picture, computed, line.label)
         (values,) = _with_ahead(picture, (line.values,), None if line.ahead is None else (line.ahead,))
         y = panel.scale.y(values)
-        if drawing.lines == "line":
+        if shown.lines == "line":
             x = picture.x_to(len(y))
-            x, y = broken(picture, x, y) if drawing.restarts else (x, y)
+            x, y = broken(picture, x, y) if shown.restarts else (x, y)
             layer.items.append(Stroke(x, y, color, style.width or 1.5))
-        elif drawing.lines != "candles":
+        elif shown.lines != "candles":
             below = line.values <= picture.bars.close
             own = style.color or picture.inks[computed.request.key].own
-            (_dots if drawing.lines == "dots" else _trail)(layer, picture, y, below, replace(style, color=own))
-    if drawing.names:
+            (_dots if shown.lines == "dots" else _trail)(layer, picture, y, below, replace(style, color=own))
+    if shown.names:
         names_at_ends(layer, picture, panel, computed, colors)
 
 
@@ -213,10 +213,10 @@ def _trail(layer: Layer, picture: Picture, y: Values, below: npt.NDArray[np.bool
 
 
 def _signal_color(theme: Theme, computed: Computed, label: str) -> Color:
-    """Returns green for an upward signal, red for a downward one; the drawing decides if a signal has no direction."""
+    """Returns green for an upward signal, red for a downward one; the style decides if a signal has no direction."""
     colors = {Direction.UP: theme.up, Direction.DOWN: theme.down, Direction.STRONGLY_UP: theme.highlight}
     direction = computed.request.indicator.signals[label]
-    return colors.get(direction) or (theme.up if label in drawing_of(computed).green else theme.down)
+    return colors.get(direction) or (theme.up if label in style_for(computed).green else theme.down)
 
 
 def _tones(picture: Picture, computed: Computed, line: Line) -> dict[tuple[bool, bool], Color]:

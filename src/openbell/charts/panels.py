@@ -11,13 +11,13 @@ import numpy as np
 
 from openbell.charts.choices import CLOSE_STYLES
 from openbell.charts.config.plots import StudyPlot
-from openbell.charts.drawings import drawing_of
-from openbell.charts.inks import Ink
 from openbell.charts.look import Look
 from openbell.charts.numbers import NumberFormat, indexed_format, price_format, value_format
 from openbell.charts.options import Options
+from openbell.charts.palette import IndicatorColors
 from openbell.charts.scales import LABEL_SPACING, Kind, Scale, extent, fit
 from openbell.charts.scene import Box, Color
+from openbell.charts.styles import style_for
 from openbell.charts.themes import Theme
 from openbell.charts.time_axis import TimeTick
 from openbell.indicators.evaluation import Computed
@@ -120,7 +120,7 @@ class Picture:
         first = float(self.candles.close[0])
         return first if first > 0 else None
 
-    inks: Mapping[str, Ink] = field(default_factory=dict)
+    inks: Mapping[str, IndicatorColors] = field(default_factory=dict)
     """The colours of the indicators, by the key of their request."""
     ahead: int = 0
     """The bars after the last one for which there is room."""
@@ -188,7 +188,7 @@ def _reach(overlays: list[Computed], ahead: int) -> tuple[list[Values], list[Val
     after: list[Values] = []
     levels: list[float] = []
     for each in overlays:
-        level = drawing_of(each).lines in {"levels", "retracement"}
+        level = style_for(each).lines in {"levels", "retracement"}
         levels += each.channels.hlines
         for line in each.channels.lines:
             if level:

@@ -12,7 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from openbell.charts.comparisons import close_against, crossing_fields, largest_fall, price_lines, price_range
+from openbell.charts.comparisons import (
+    close_against,
+    crossing_fields,
+    largest_fall,
+    price_lines,
+    price_range,
+    significant_change,
+)
 from openbell.indicators.channels import Channels, Level, Segment, Signal
 from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Bars, Values, total
@@ -61,16 +68,10 @@ def _price(bars: Bars, native: bool) -> dict[str, Any]:
         },
         "range": price_range(bars),
         "total_volume": volume(total(bars.volume)),
-        "change_pct": change_in_percent(opened, closed),
+        "change_pct": significant_change(opened, closed),
         "drawdown": largest_fall(bars),
         "change_over": {"bars": len(bars), "from_open": _date(bars, first), "to_close": _date(bars, last)},
     }
-
-
-def change_in_percent(before: float, after: float) -> float | None:
-    """Returns the change in per cent; None if it is not finite."""
-    change = (after / before - 1) * 100
-    return significant(change) if isfinite(change) else None
 
 
 def _date(bars: Bars, index: int) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from openbell.charts.drawings import drawing_of
 from openbell.charts.panels import Picture
 from openbell.charts.scales import Scale
 from openbell.charts.scene import Boxes, Color, Layer
+from openbell.charts.styles import style_for
 from openbell.charts.themes import faded
 from openbell.indicators.evaluation import Computed
 from openbell.indicators.value_area import VALUE_AREA, control_row, value_area
@@ -35,7 +35,7 @@ def profile(layer: Layer, picture: Picture, scale: Scale, computed: Computed) ->
     plot = picture.plots.get(computed.request.key)
     share = plot.value_area if plot and plot.value_area is not None else _share(computed)
     inside = _inside(rows, len(colors), share)
-    edge = drawing_of(computed).profile == "edge"
+    edge = style_for(computed).profile == "edge"
     for number, color in enumerate(colors):
         part, strong = rows[number :: len(colors)], inside[number :: len(colors)]
         for chosen, tone in ((strong, faded(color, alpha)), (~strong, faded(color, round(alpha * _OUTER)))):

@@ -24,7 +24,7 @@ from openbell.charts.scene import Scene
 from openbell.charts.svg import svg
 from openbell.charts.trade_markers import MAX_DRAWN
 from openbell.market.clock import iso
-from openbell.market.plan import missing
+from openbell.market.series_plan import missing
 from openbell.strategies.compiled import Compiled
 
 _LOOK = Look(width=1060, height=520, theme="light")

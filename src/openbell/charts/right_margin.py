@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from openbell.charts.drawings import drawing_of
 from openbell.charts.profiles import EDGE
+from openbell.charts.styles import style_for
 from openbell.indicators.evaluation import Computed
 from openbell.indicators.profiles import WIDEST
 
@@ -30,11 +30,11 @@ def bars_beside(overlays: Sequence[Computed], count: int, width: float) -> int:
     """Returns the number of bars whose room a profile or names at the right need, in a plot of this width."""
     share = 0.0
     for each in overlays:
-        drawing = drawing_of(each)
-        if drawing.profile == "edge" and any(not bar.left for bar in each.channels.hbars):
+        style = style_for(each)
+        if style.profile == "edge" and any(not bar.left for bar in each.channels.hbars):
             share = max(share, WIDEST * EDGE + _GAP)
-        elif drawing.lines == "retracement":
+        elif style.lines == "retracement":
             share = max(share, min(_NAME_WITH_PRICE / width, 0.25))
-        elif drawing.names or drawing.lines == "levels" or each.channels.hlines:
+        elif style.names or style.lines == "levels" or each.channels.hlines:
             share = max(share, min(_NAME / width, 0.25))
     return ceil(count * share / (1 - share))

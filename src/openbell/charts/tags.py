@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from openbell.charts.drawings import drawing_of
 from openbell.charts.paint import line_colors, style_of
 from openbell.charts.panels import Mark, Panel, Picture
 from openbell.charts.price import last_color
 from openbell.charts.scene import Color
+from openbell.charts.styles import style_for
 from openbell.indicators.evaluation import Computed
 
 _HALF = 9.0
@@ -56,7 +56,7 @@ def last_marks(picture: Picture, computed: Computed) -> Iterator[Mark]:
     """Yields the last value of each line and histogram, if it has one, in its colour. Candles have only their close."""
     channels, theme = computed.channels, picture.theme
     lines = list(zip((*channels.lines, *channels.histogram), line_colors(picture, computed), strict=True))
-    if drawing_of(computed).lines == "candles":
+    if style_for(computed).lines == "candles":
         lines = lines[-1:]
     for at, (line, color) in enumerate(lines):
         value = float(line.values[-1]) if len(line.values) else float("nan")

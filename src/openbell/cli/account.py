@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -12,12 +12,11 @@ import typer
 
 from openbell.brokers.registry import all_brokers
 from openbell.cli.app import fail, group, plain_errors, settings_for
-from openbell.cli.columns import columns
 from openbell.desk.desk import Desk
 from openbell.market.clock import iso
 
 if TYPE_CHECKING:
-    from openbell.desk.trading.portfolio import Balance
+    from openbell.desk.orders.portfolio import Balance
     from openbell.trading.accounts import Account
 
 T = TypeVar("T")
@@ -36,7 +35,7 @@ def listing() -> None:
     found = _run(_balances, writes=False)
     if found:
         rows = [_HEADINGS, *(_row(account, balance) for account, balance in found)]
-        typer.echo("\n".join(columns(rows, right=(2, 3, 4, 5))))
+        typer.echo("\n".join(_aligned(rows, right=(2, 3, 4, 5))))
     for account, balance in found:
         if balance.note:
             typer.echo(f"openbell: {account.name}: {balance.note}", err=True)
@@ -121,3 +120,15 @@ def _run(work: Callable[[Desk], Awaitable[T]], *, writes: bool = True) -> T:
 
     with plain_errors():
         return asyncio.run(run())
+
+
+def _aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """Returns rows as lines whose columns are as wide as their longest text; those in `right` are aligned to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            text.rjust(width) if number in right else text.ljust(width)
+            for number, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
 from openbell import __version__
-from openbell.desk.logs.json_stream import only_json_lines
-from openbell.desk.logs.setup import start_log
-from openbell.desk.private_files import share_as
-from openbell.desk.settings import Settings, load, names, unknown_variables
-from openbell.desk.settings_file import NAME, read_file
-from openbell.market.errors import OpenbellError
+from openbell.desk.operations.logs.json_stream import only_json_lines
+from openbell.desk.operations.logs.setup import start_log
+from openbell.desk.settings import Settings, file_of, load, unknown_variables
+from openbell.desk.settings.private_files import share_as
+from openbell.market.clock import parse_time, whole_date
+from openbell.market.errors import InvalidParameter, OpenbellError
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class WholeHelp(TyperGroup):
@@ -49,6 +50,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+Since = Annotated[
+    str, typer.Option("--from", metavar="TIME", help="The first time: a year (2010), a month, a day or ISO 8601.")
+]
+Until = Annotated[
+    str | None, typer.Option("--to", metavar="TIME", help="The time after the last bar; by default the present.")
+]
 ReadOnly = Annotated[
     bool,
     typer.Option(
@@ -121,7 +128,7 @@ def settings_for(
         settings = load(**flags, **others)
     start_log(settings)
     share_as(settings.home)
-    if warning := read_file(settings.home / NAME, names()).warning:
+    if warning := file_of(settings.home).warning:
         log.warning("%s", warning)
     if warning := unknown_variables(os.environ):
         log.warning("%s", warning)
@@ -154,7 +161,33 @@ def _root(
     """A trading desk as MCP tools."""
 
 
+def moment(text: str, option: str) -> int:
+    """Returns epoch seconds of a year, a month, a day or a time. Raises `InvalidParameter`."""
+    try:
+        return int(parse_time(whole_date(text)))
+    except InvalidParameter:
+        raise InvalidParameter(
+            f"{option} {text[:40]!r} is no time: write 2010, 2010-06, 2010-06-30 or ISO 8601"
+        ) from None
+
+
+def result_of(work: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine as `asyncio.run` does, and returns its result.
+
+    When asyncio.run ends, Python formats its task twice, with the task's result and all of its arrays.
+    """
+    import asyncio
+
+    results: list[T] = []
+
+    async def keep() -> None:
+        results.append(await work)
+
+    asyncio.run(keep())
+    return results[0]
+
+
 # Importing a module registers its commands, in the order of --help.
 from openbell.cli import up, mcp, call, import_, backfill, export, watch, chart  # noqa: E402, F401, I001
-from openbell.cli import backtest, sweep, backtester, strategies, account, passphrase, token  # noqa: E402, F401
+from openbell.cli import backtest, sweep, backtester, strategies, account, passphrase, token, consent  # noqa: E402, F401
 from openbell.cli import scenario, webhook, halt, verify, doctor, health, backup, install  # noqa: E402, F401

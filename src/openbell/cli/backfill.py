@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbell.cli.app import app, fail, plain_errors, settings_for
+from openbell.cli.app import Since, Until, app, fail, moment, plain_errors, settings_for
 from openbell.cli.progress import progress
-from openbell.cli.span import Since, Until, moment
 from openbell.market.clock import iso
-from openbell.market.counting import counted
 from openbell.market.errors import InvalidParameter, OpenbellError, Refused, SourceConflict
+from openbell.market.plural import counted
 from openbell.market.timeframes import SHORT, Timeframe, name_of, parse_timeframe
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ async def _backfill(symbols: list[str], timeframe: Timeframe, start: int, end: i
 async def _fetch(desk: Desk, series: Series, start: int, end: int) -> str:
     """Fetch one symbol piece by piece; returns a line about what is stored."""
     from openbell.market.errors import UnknownSymbol
-    from openbell.market.plan import base_of
+    from openbell.market.series_plan import base_of
     from openbell.stores.port import Span
 
     natives = await desk.bars.history.natives(series.instrument)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbell.cli.app import AsOf, app, plain_errors, settings_for
-from openbell.cli.awaited import result_of
+from openbell.cli.app import AsOf, Until, app, moment, plain_errors, result_of, settings_for
 from openbell.cli.backtest_files import PAGES, Ran, Span, equity_picture, report_page, run_backtest
 from openbell.cli.backtest_options import (
     Cash,
@@ -24,7 +23,6 @@ from openbell.cli.backtest_options import (
 from openbell.cli.data_notes import echo_data_notes
 from openbell.cli.output_files import PICTURES, check_output, write_output
 from openbell.cli.progress import progress
-from openbell.cli.span import Until, moment
 from openbell.cli.spec_files import strategy_named
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter

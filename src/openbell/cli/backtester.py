@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from openbell.backtest.wire.limits import MOST_MESSAGE_MB, USUAL_MESSAGE_MB
 from openbell.cli.app import app, fail, plain_errors, service_settings
-from openbell.cli.stopping import on_stop
-from openbell.market.counting import counted
+from openbell.cli.shutdown import on_stop
+from openbell.market.plural import counted
 
 if TYPE_CHECKING:
     from openbell.gateway.backtester.service import Options
-
-_LOCAL = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 @app.command("backtester")
@@ -36,6 +35,15 @@ def backtester(
             "--tls-client-ca", metavar="FILE", help="Accept only clients with a certificate of this CA (PEM)."
         ),
     ] = None,
+    max_message_mb: Annotated[
+        int,
+        typer.Option(
+            "--max-message-mb", min=1, max=MOST_MESSAGE_MB, help="The most megabytes of a request and of a result."
+        ),
+    ] = USUAL_MESSAGE_MB,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Listen on another address than this machine's own without TLS.")
+    ] = False,
 ) -> None:
     """Serve backtests over gRPC, for desks with OPENBELL_BACKTESTER=HOST:PORT.
 
@@ -50,11 +58,18 @@ def backtester(
         fail("TLS needs --tls-cert and --tls-key")
     with plain_errors():
         from openbell.gateway.backtester.service import Options, Tls
+        from openbell.net.addresses import is_loopback
 
         tls = Tls(tls_cert, tls_key, tls_client_ca) if tls_cert and tls_key else None
-        if host not in _LOCAL and not tls_client_ca:
+        is_local = is_loopback(host.strip("[]"))
+        if not is_local and tls is None and not insecure:
+            fail(
+                f"without TLS, anyone who can reach {host} can read bars and run backtests: use --tls-cert and --tls-key "
+                "(and --tls-client-ca), or --insecure if the network protects it"
+            )
+        if not is_local and not tls_client_ca:
             typer.echo(f"Anyone who can reach {host} can run backtests: --tls-client-ca restricts it.", err=True)
-        asyncio.run(_serve(Options(host, port, workers or os.cpu_count() or 1, tls)))
+        asyncio.run(_serve(Options(host, port, workers or os.cpu_count() or 1, tls, max_message_mb)))
 
 
 async def _serve(options: Options) -> None:

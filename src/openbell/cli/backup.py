@@ -14,11 +14,11 @@ from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.cli.progress import progress
 from openbell.desk.settings import home_of
 from openbell.market.clock import iso
-from openbell.market.counting import counted
 from openbell.market.errors import StoreError
+from openbell.market.plural import counted
 
 if TYPE_CHECKING:
-    from openbell.desk.backup.restoring import Restored
+    from openbell.desk.operations.backup.restoring import Restored
     from openbell.desk.settings import Settings
 
 _LONG = 10_000_000
@@ -43,7 +43,7 @@ def backup(
     """  # noqa: D301 (click reads the backspace)
     settings = settings_for()
     with plain_errors():
-        from openbell.desk.backup import contents, making
+        from openbell.desk.operations.backup import contents, making
 
         with progress("copying", making.size_of(settings.home), "bytes", least=_LONG) as advance:
             made = making.make(settings.home, folder.expanduser().absolute(), advance)
@@ -85,7 +85,7 @@ def restore(
       openbell restore /mnt/backups/openbell-monday --replace
     """  # noqa: D301 (click reads the backspace)
     with plain_errors():
-        from openbell.desk.backup import manifest, restoring
+        from openbell.desk.operations.backup import manifest, restoring
 
         with restoring.alone(home_of(os.environ)):
             _take_back()
@@ -101,7 +101,7 @@ def restore(
 
 def _take_back() -> None:
     """Put a home back as it was if a restore of it was killed: its settings are among what was moved."""
-    from openbell.desk.backup import mounted
+    from openbell.desk.operations.backup import mounted
 
     home = home_of(os.environ)
     try:

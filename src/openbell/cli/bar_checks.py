@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from openbell.cli.findings import IMPORT, Finding
 from openbell.desk.desk import Desk
 from openbell.market.clock import iso
-from openbell.market.counting import counted
 from openbell.market.errors import StoreError
+from openbell.market.plural import counted
 from openbell.market.timeframes import SHORT
-from openbell.stores.buffer_schema import OLD_DAYS
 
 if TYPE_CHECKING:
-    from openbell.stores.port import Premature, Problem
+    from openbell.market.series import Series
+    from openbell.stores.port import Premature, Problem, Span
 
 _MEND = "openbell doctor --mend"
 
@@ -34,62 +34,69 @@ def check_bars(desk: Desk) -> Iterator[Finding]:
     stored = desk.store.stored()
     symbols = len({series.instrument for series in stored})
     by_timeframe = Counter(series.timeframe for series in stored)
-    series = ", ".join(f"{count} at {name}" for name, each in SHORT.items() if (count := by_timeframe[each]))
+    counts = ", ".join(f"{count} at {name}" for name, each in SHORT.items() if (count := by_timeframe[each]))
     try:
         size = f"{desk.store.size() / 1e6:.1f} MB"
     except StoreError as error:  # a database may tell it to administrators only
         size = f"of unknown size ({error.message})"
-    yield Finding("ok", f"{counted(symbols, 'symbol')} ({series or 'no bars'}), {size} in {where}")
-    for problem in desk.store.problems():
+    yield Finding("ok", f"{counted(symbols, 'symbol')} ({counts or 'no bars'}), {size} in {where}")
+    for problem in desk.store.audit.problems():
         yield _problem(problem)
-    for found in desk.store.premature():
+    for found in desk.store.audit.premature():
         yield Finding("bad", _describe(found), _MEND)
     yield from _losses(desk)
+    from openbell.desk.importing.covering import uncovered_imports
+
+    for series, spans in uncovered_imports(desk.store):
+        yield Finding("bad", _describe_uncovered(series, spans), _MEND)
 
 
 def mend_bars(desk: Desk) -> Iterator[Finding]:
-    """Remove coverage of bars that had not closed and of bars that were lost, so that they are fetched again."""
+    """Remove coverage of bars that had not closed and of bars that were lost, so that they are fetched again.
+
+    Imported bars that are stored and not covered are covered, so that they are read.
+    """
     if not desk.settings.bar_folder.exists():
         return
     store = desk.store
-    for found in store.mend():
+    for found in store.audit.mend():
         yield Finding("ok", f"mended: {_describe(found)}; it will be fetched again when needed")
-    if store.mend_made():
+    if store.audit.mend_made():
         yield Finding("ok", "mended: bars that are made of minutes were lost; they are made again when needed")
-    uncounted = store.uncounted()
-    for series in store.to_check():
-        for loss in store.mend_losses(series):
+    for series in store.audit.to_check():
+        for loss in store.audit.mend_losses(series):
             yield Finding("ok", f"mended: {store.name} {loss.described()}")
-    if uncounted:
-        yield Finding("ok", f"counted the bars of {counted(uncounted, 'period')} that an earlier version wrote")
+    from openbell.desk.importing.covering import cover_imports, uncovered_imports
+
+    for series, spans in uncovered_imports(store):
+        cover_imports(store, series, spans)
+        yield Finding("ok", f"mended: {_describe_uncovered(series, spans)}; they are read from now on")
 
 
 def _losses(desk: Desk) -> Iterator[Finding]:
     store = desk.store
-    for series in store.to_check():
-        for loss in store.losses(series):
+    for series in store.audit.to_check():
+        for loss in store.audit.losses(series):
             yield Finding("bad", f"{store.name} {loss.described()}", _MEND)
-    for loss in store.lost_for_good():
+    for loss in store.audit.lost_for_good():
         yield Finding("bad", f"{store.name} {loss.described()}", IMPORT)
-    if store.lacks_made():
+    if store.audit.lacks_made():
         yield Finding("bad", "bars that are made of minutes were lost: the database is older than this home", _MEND)
-    if uncounted := store.uncounted():
-        text = (
-            f"the bars of {counted(uncounted, 'period')} were written by an earlier version and are not counted yet: if "
-            "some were lost before, that cannot be noticed"
-        )
-        yield Finding("note", text, f"openbell up counts them, or {_MEND}")
 
 
 def _problem(problem: Problem) -> Finding:
     if problem.reason.startswith(("is gone", "has lost")):
         return Finding("note", f"{iso(int(problem.at))}: {problem.path} {problem.reason}")
-    again = IMPORT if OLD_DAYS in problem.reason else "import the file again"
     return Finding(
         "note",
         f"set aside {problem.path}: {problem.reason}",
-        f"fetched again if the feed has it; otherwise {again}",
+        "fetched again if the feed has it; otherwise import the file again",
     )
+
+
+def _describe_uncovered(series: Series, spans: Sequence[Span]) -> str:
+    first, last = iso(spans[0].start)[:10], iso(spans[-1].end)[:10]
+    return f"imported bars of {series} between {first} and {last} are stored, but left out when bars are read"
 
 
 def _describe(found: Premature) -> str:

@@ -12,25 +12,26 @@ import numpy as np
 from rich.text import Text
 
 from openbell.cli.screen import Mover, Section
-from openbell.desk.principals import OPERATOR
+from openbell.desk.settings.principals import OPERATOR
 from openbell.market.bars import Bars
-from openbell.market.counting import counted
 from openbell.market.digits import average
 from openbell.market.errors import OpenbellError
 from openbell.market.instruments import Instrument
+from openbell.market.percent_change import percent_change
+from openbell.market.plural import counted
 from openbell.market.previous_close import previous_close
 from openbell.market.sessions import Phase, next_open, phase
 from openbell.market.timeframes import Timeframe
 from openbell.signals.crossings import NEEDED
-from openbell.signals.series import overview
+from openbell.signals.series import SignalSeries
 from openbell.stores.records import alerts as alert_queries
 from openbell.stores.records import orders as order_queries
 from openbell.trading import amounts
 
 if TYPE_CHECKING:
     from openbell.desk.desk import Desk
-    from openbell.desk.trading.portfolio import Balance, Holding
-    from openbell.stores.records.view import View
+    from openbell.desk.orders.portfolio import Balance, Holding
+    from openbell.stores.records.snapshot import View
     from openbell.trading.alerts import Alert
     from openbell.trading.fills import Fill
     from openbell.trading.orders import Order
@@ -80,14 +81,17 @@ def mover_of(bars: Bars) -> Mover:
     if not len(bars):
         return Mover(symbol, signals="no bars yet")
     price, before = float(bars.close[-1]), previous_close(bars)
-    change = (price / before.price - 1) * 100 if before else None
+    change = percent_change(before.price, price) if before else None
     closes = tuple(bars.close[-_SPARK:].tolist())
     mover = Mover(symbol, price, _decimals(closes), change, closes, signals=f"signals need {NEEDED} bars")
     if len(bars) < NEEDED:
         return mover
     with np.errstate(all="ignore"):
-        found = overview(bars)
-    return replace(mover, rsi=found.rsi, signals=" ".join(found.crossings.true()))
+        series = SignalSeries(bars, bars)
+        rsi, crossings, squeezed = series.levels(-1).rsi, series.crossings(-1), series.is_squeezed()
+    # The contract's squeeze is true of nearly every minute: shown is whether the symbol is quiet for itself.
+    names = [name for name in crossings.true() if name != "bb_squeeze"]
+    return replace(mover, rsi=rsi, signals=" ".join([*names, *(["squeeze"] if squeezed else [])]))
 
 
 def _decimals(closes: Sequence[float]) -> int:

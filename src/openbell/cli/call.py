@@ -1,7 +1,7 @@
 """`openbell call SERVER TOOL '{"json": "arguments"}'`: call one tool in this process.
 
 Standard output contains only the result object. The truth header is one line on standard error, or with `--meta` part of the
-output.
+output; the second text block of a result, if it has one, is a further line there.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ def _print(reply: Reply, meta: bool) -> None:
     else:
         with suppress(OSError):  # print the result even if this line cannot be written
             typer.echo(truth_line(reply.truth), err=True)
+            if reply.note is not None:
+                typer.echo(reply.note, err=True)
     typer.echo(to_json(shown, inf_nan_mode="null").decode())
     sys.stdout.flush()
 
@@ -128,7 +130,7 @@ async def _call(settings: Settings, service: Service, tool: str, given: dict[str
 
 async def _note_empty_scenario(desk: Desk) -> None:
     """Print on standard error that the named scenario does not exist: its account looks like any that has not traded."""
-    from openbell.desk.trading.record_locations import Scenarios
+    from openbell.desk.settings.open_records import Scenarios
     from openbell.market.nearest import did_you_mean
 
     name = desk.settings.scenario

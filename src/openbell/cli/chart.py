@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from openbell.cli.app import AsOf, InScenario, app, plain_errors, settings_for
-from openbell.cli.awaited import result_of
+from openbell.cli.app import AsOf, InScenario, app, plain_errors, result_of, settings_for
 from openbell.cli.output_files import PICTURES, check_output, write_output
 from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import check_one_of
@@ -142,10 +141,9 @@ async def _draw(settings: Settings, asked: _Wanted, look: Look, ending: str) -> 
     """Returns the encoded picture and the number of bars in it."""
     from openbell.charts.indicator_styles import parse_styled
     from openbell.charts.time_axis import unused_zone_note
-    from openbell.desk.account_overlays import account_overlay
-    from openbell.desk.charts import title_of
     from openbell.desk.desk import Desk
-    from openbell.desk.principals import OPERATOR
+    from openbell.desk.pictures.charts import title_of
+    from openbell.desk.settings.principals import OPERATOR
     from openbell.servers.chartgen import shapes
 
     span = shapes.timeframe(asked.timeframe)
@@ -154,7 +152,7 @@ async def _draw(settings: Settings, asked: _Wanted, look: Look, ending: str) -> 
         instrument = await desk.bars.find(asked.symbol)
         shown = await desk.indicators.evaluate(instrument, span, asked.bars, wanted, asked.session)
         badge = "SIMULATED" if desk.data == "simulated" else ""
-        overlay = await account_overlay(desk, OPERATOR, shown.bars) if asked.fills else None
+        overlay = await desk.trading.overlays.of(OPERATOR, shown.bars) if asked.fills else None
         title = title_of(shown, shapes.short_name(asked.timeframe))
         picture = await desk.charts.draw(
             shown, look, title, badge, PICTURES[ending], plots, overlay=overlay, zone=asked.zone

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from openbell.cli.clients import Client, Server
-from openbell.desk.private_files import as_user_wants
+from openbell.desk.settings.private_files import as_user_wants
 from openbell.market.clock import SystemClock
 from openbell.market.errors import OpenbellError, Refused
 

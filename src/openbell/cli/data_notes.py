@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from openbell.market.counting import counted
+from openbell.market.plural import counted
 
 if TYPE_CHECKING:
     from openbell.market.bars import Bars
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def echo_data_notes(bars: Bars, note: str, data: str) -> None:
     """Print which bars are missing, a note about other data, and whether the bars are simulated; nothing if all is well."""
-    from openbell.market.plan import missing
+    from openbell.market.series_plan import missing
 
     if gone := missing(bars):
         verb = "is" if gone == 1 else "are"

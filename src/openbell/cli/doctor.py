@@ -17,21 +17,20 @@ import typer
 from openbell import __version__
 from openbell.cli.app import AsOf, app, fail, settings_for
 from openbell.cli.bar_checks import check_bars, mend_bars
-from openbell.cli.chart_image_checks import check_chart_images
-from openbell.cli.feed_checks import check_collector, check_feeds
 from openbell.cli.findings import IMPORT, Finding, grouped, lines_of, named
 from openbell.cli.gateway_checks import check_gateway
-from openbell.cli.health_checks import check_health, check_privacy
+from openbell.cli.health_checks import check_health, check_privacy, check_python
+from openbell.cli.vendor_checks import check_chart_images, check_collector, check_feeds
 from openbell.cli.write_checks import check_home, check_writes
 from openbell.desk.desk import Desk
 from openbell.feeds.registry import parts_of
 from openbell.market.clock import iso
-from openbell.market.counting import counted
 from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError, StoreUnreachable
+from openbell.market.plural import counted
 from openbell.market.sessions import stock_phase
 
 if TYPE_CHECKING:
-    from openbell.desk.trading.desk import TradingDesk
+    from openbell.desk.trading_desk import TradingDesk
 
 _UNREACHABLE = {
     "PostgreSQL": "start PostgreSQL, or check OPENBELL_DATABASE_URL",
@@ -48,7 +47,7 @@ def doctor(
         typer.Option(
             "--mend",
             help="First take bars that were lost, or stored before they had closed, out of the coverage, so that they are "
-            "fetched again (see docs/data.md).",
+            "fetched again, and have imported bars read that are stored but left out (see docs/data.md).",
         ),
     ] = False,
 ) -> None:
@@ -66,6 +65,7 @@ def doctor(
     desk = Desk(replace(settings, read_only=True))
     for check in (
         _software,
+        check_python,
         check_home,
         _clock,
         _watchlist,
@@ -189,7 +189,7 @@ def _records(desk: Desk) -> Iterator[Finding]:
     """Check that the records can be read, that the ledger is intact, and that an engine runs."""
     settings = desk.settings
     if not settings.database_url and not (settings.market_folder / "records.sqlite").exists():
-        from openbell.stores.records.head import HeadFile
+        from openbell.stores.records.ledger_head_file import HeadFile
 
         noted = HeadFile(settings.market_folder / "ledger.head").read()
         if noted is not None and noted.seq:
@@ -204,8 +204,8 @@ def _records(desk: Desk) -> Iterator[Finding]:
 
 
 async def _check_records(desk: Desk) -> list[Finding]:
-    from openbell.desk.trading.record_locations import ENGINE
-    from openbell.stores.records import leases, troubles
+    from openbell.desk.settings.open_records import ENGINE
+    from openbell.stores.records import engine_problems, leases
     from openbell.stores.records import orders as queries
     from openbell.stores.records.journal import head_of
     from openbell.trading.waiting import ahead_of
@@ -227,7 +227,7 @@ async def _check_records(desk: Desk) -> list[Finding]:
         else:
             text = "no engine is running: paper orders fill when they are read, alerts fire when an engine runs"
             found.append(Finding("note", text, "openbell up, or a server with --trade"))
-        for since, trouble in (await trading.records.read(troubles.all_troubles)).values():
+        for since, trouble in (await trading.records.read(engine_problems.all_troubles)).values():
             found.append(
                 Finding("bad", f"since {iso(since)}: {trouble}", "fix the cause; the engine retries each minute")
             )
@@ -236,8 +236,9 @@ async def _check_records(desk: Desk) -> list[Finding]:
                 text = f"order {order.id} of {order.symbol} on account {order.account}: {dated}"
                 found.append(Finding("bad", text, "cancel the order"))
         found += await _positions_before_splits(trading, desk)
-        if reason := await trading.halts.reason():
-            found.append(Finding("note", f"trading is halted: {reason}", "openbell resume"))
+        if halt := await trading.halts.current():
+            mend = "openbell resume" if halt.known else "make the file readable for this user"
+            found.append(Finding("note" if halt.known else "bad", halt.text, mend))
     except StoreUnreachable:
         raise
     except StoreError as error:
@@ -250,12 +251,12 @@ async def _check_records(desk: Desk) -> list[Finding]:
 
 async def _positions_before_splits(trading: TradingDesk, desk: Desk) -> list[Finding]:
     """Report paper positions that were opened before a split."""
-    from openbell.desk.adjustments import splits_in
+    from openbell.desk.bars.adjustments import splits_in
     from openbell.stores.records import orders as queries
     from openbell.trading.accounts import PAPER
 
     has_bars = desk.settings.bar_folder.exists() or desk.settings.influx_url
-    splits = splits_in(desk.store.problems()) if has_bars else {}
+    splits = splits_in(desk.store.audit.problems()) if has_bars else {}
     if not splits:
         return []
     books = await trading.records.read(
@@ -280,7 +281,7 @@ def _broker(desk: Desk) -> Iterator[Finding]:
         return
     import asyncio
 
-    from openbell.desk.trading.broker_venue import make_broker
+    from openbell.desk.orders.broker_venue import make_broker
     from openbell.trading.broker import BrokerError
 
     async def read_cash() -> str:
@@ -309,7 +310,7 @@ def _backtester(desk: Desk) -> Iterator[Finding]:
 
     from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
     from openbell.backtest.jobs import MonteCarloJob
-    from openbell.desk.backtester import make_backtester
+    from openbell.desk.research.backtester import make_backtester
 
     async def compute() -> None:
         backtester = make_backtester(settings)

@@ -14,7 +14,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from openbell.desk import private_files
+from openbell.cli.terminal import clean_streams
+from openbell.desk.settings import private_files
 
 _SERVICES = ("up", "collect", "mcp", "backtester")
 """Commands of which every line on standard error is JSON if the log is, also an error before the log is started."""
@@ -34,13 +35,14 @@ def collector_paused() -> Iterator[None]:
 def main() -> None:
     """Run the command line. Output that cannot be written is reported in one line, and by the exit code."""
     _open_standard_streams()
+    clean_streams()
     private_files.begin()
     if (
         sys.argv[1:2]
         and sys.argv[1] in _SERVICES
         and os.environ.get("OPENBELL_LOG_FORMAT", "").strip().lower() == "json"
     ):
-        from openbell.desk.logs.json_stream import only_json_lines
+        from openbell.desk.operations.logs.json_stream import only_json_lines
 
         only_json_lines()
     try:

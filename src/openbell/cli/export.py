@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbell.cli.app import AsOf, app, fail, plain_errors, settings_for
-from openbell.cli.awaited import result_of
-from openbell.cli.span import Until, moment
-from openbell.desk.private_files import as_user_wants
+from openbell.cli.app import AsOf, Until, app, fail, moment, plain_errors, result_of, settings_for
+from openbell.desk.settings.private_files import as_user_wants
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter, NoData
 from openbell.market.timeframes import SHORT, parse_timeframe
@@ -139,9 +137,9 @@ def _write_csv(exported: Exported, path: Path) -> None:
 
 
 def _write_parquet(exported: Exported, path: Path) -> None:
-    from openbell.desk.importing.table_rows import ADJUSTMENT, ORIGIN
-    from openbell.stores.arrow import pq
-    from openbell.stores.bar_table import table_of
+    from openbell.desk.importing.parquet_tables import ADJUSTMENT, ORIGIN
+    from openbell.stores.parquet.arrow import pq
+    from openbell.stores.parquet.bar_table import table_of
 
     meta = {ORIGIN: exported.data.encode()}
     if len(exported.adjustments) == 1:

@@ -8,12 +8,13 @@ import secrets
 from collections.abc import Iterator
 
 from openbell.cli.findings import Finding
-from openbell.desk.arche import gateway_file
 from openbell.desk.desk import Desk
+from openbell.desk.quotes.arche import gateway_file
 from openbell.desk.settings import Settings
-from openbell.desk.settings_checks import is_loopback
 from openbell.market.clock import SystemClock
-from openbell.market.counting import counted
+from openbell.market.plural import counted
+from openbell.net.addresses import is_loopback
+from openbell.net.this_machine import get
 
 _SECONDS = 2.0
 """How long the gateway may take to answer."""
@@ -37,15 +38,13 @@ def _answer(settings: Settings) -> Iterator[Finding]:
         return
     host = _ANY.get(settings.host, settings.host)
     shown = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
-    connection = http.client.HTTPConnection(host, settings.port, timeout=_SECONDS)
     try:
         file = gateway_file.read(settings.home)
         number = secrets.token_hex(12)
         proof = file.proof(number) if file else {}
-        connection.request("GET", "/healthz", headers={"X-Request-ID": number, **proof})
-        answer = connection.getresponse()
-        is_gateway = answer.status == 200 and b'"status"' in answer.read(1024)
-        ours = file is not None and file.has_sent(number, answer.getheader(gateway_file.IDENTITY))
+        answer = get(f"{shown}/healthz", {"X-Request-ID": number, **proof}, seconds=_SECONDS)
+        is_gateway = answer.status == 200 and b'"status"' in answer.body[:1024]
+        ours = file is not None and file.has_sent(number, answer.headers.get(gateway_file.IDENTITY.lower()))
     except ConnectionRefusedError:
         yield Finding("note", f"no gateway on {shown}: MCP over HTTP is not served", "openbell up")
         return
@@ -54,8 +53,6 @@ def _answer(settings: Settings) -> Iterator[Finding]:
             "bad", f"the program on {shown} does not answer: {str(error) or type(error).__name__}", "openbell up"
         )
         return
-    finally:
-        connection.close()
     if is_gateway and ours:
         yield Finding("ok", f"gateway answers on {shown}")
     elif is_gateway:
@@ -79,7 +76,7 @@ def _exposure(settings: Settings) -> Iterator[Finding]:
 
 async def _access(settings: Settings) -> list[Finding]:
     """Report how many tokens and users there are."""
-    from openbell.desk.access import FILE, make_access
+    from openbell.desk.settings.access import FILE, make_access
     from openbell.stores.access import static_tokens, users
 
     if not settings.database_url and not (settings.home / FILE).exists():

@@ -14,8 +14,8 @@ import typer
 
 from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.desk.desk import Desk
+from openbell.desk.orders.halt_file import HALT_FILE, HaltFile
 from openbell.desk.settings import home_of, load
-from openbell.desk.trading.halt_file import HALT_FILE, HaltFile
 from openbell.feeds.registry import feed_of
 from openbell.market.clock import SystemClock, iso
 from openbell.market.errors import OpenbellError, SettingsError
@@ -23,7 +23,7 @@ from openbell.market.provenance import Origin
 
 if TYPE_CHECKING:
     from openbell.desk.settings import Settings
-    from openbell.desk.trading.desk import TradingDesk
+    from openbell.desk.trading_desk import TradingDesk
 
 
 @app.command("halt")
@@ -145,7 +145,7 @@ def resume() -> None:
         nonlocal halted
         trading = desk.trading
         # A halt that could not reach the records has cancelled nothing yet: nothing may fill from bars of its time.
-        if halted or await trading.halts.reason() is not None:
+        if halted or await trading.halts.current() is not None:
             await trading.settle_all(await trading.halts.since(since))
             for venue in trading.venues:
                 if not venue.remote:
@@ -175,7 +175,7 @@ def _present_settings(otherwise: str) -> Settings:
 
 def _in_every_market(settings: Settings, work: Callable[[Desk], Awaitable[None]]) -> dict[Path, str]:
     """Run `work` in every market of the home, that of the settings first; returns the failures by market."""
-    from openbell.desk.trading.record_locations import markets
+    from openbell.desk.settings.open_records import markets
 
     failures: dict[Path, str] = {}
 

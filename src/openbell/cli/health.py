@@ -13,7 +13,8 @@ def health() -> None:
     """Print the health of the desk that openbell up runs on this home, as JSON.
 
     Exits with 0 if every part works, with 1 if the process runs and a part of it fails (the JSON tells which, why and since
-    when), and with 2 if no process answers. It asks that process, changes nothing, and takes 6 seconds at most.
+    when), with 2 if no process answers or the settings are invalid, and with 3 if the desk works and the report cannot be
+    written. It asks that process, changes nothing, and takes 6 seconds at most.
 
     \b
     Example:

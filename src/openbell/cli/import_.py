@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,23 +12,25 @@ import typer
 
 from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.cli.entry import collector_paused
+from openbell.cli.import_report import ImportReport, described, notes_of
 from openbell.cli.progress import progress
-from openbell.market.clock import SystemClock, iso
-from openbell.market.counting import counted
-from openbell.market.errors import InputError, InvalidParameter, OpenbellError, Refused
+from openbell.market.clock import SystemClock
+from openbell.market.errors import BadBars, InputError, InvalidParameter, OpenbellError, Refused
 from openbell.market.instruments import parse
 from openbell.market.provenance import Adjustment
-from openbell.market.timeframes import SHORT, Timeframe, name_of, parse_timeframe
+from openbell.market.timeframes import SHORT, Timeframe, parse_timeframe
 
 if TYPE_CHECKING:
     from openbell.desk.importing import FileSeries, Options
     from openbell.desk.settings import Settings
     from openbell.market.instruments import Instrument
+    from openbell.market.series import Series
     from openbell.stores.port import BarStore
 
 _KEPT = 4_000_000
 """How many bars are kept in memory between the check of all files and their storing; other files are read again."""
 _NAMED = 10
+_SKIP_HINT = "\n--skip-bad leaves out these rows and imports the others"
 _BATCH_SERIES, _BATCH_BARS = 64, 500_000
 """How many series or bars are stored at once."""
 
@@ -66,6 +67,9 @@ AdjustmentOf = Annotated[
     Adjustment | None,
     typer.Option("--adjustment", help="What stock prices are adjusted for, if not as the format's usually are."),
 ]
+SkipBad = Annotated[
+    bool, typer.Option("--skip-bad", help="Leave out bad rows, list them, and import the others of the file.")
+]
 Check = Annotated[bool, typer.Option("--check", help="Show what was recognised and store nothing.")]
 Replace = Annotated[
     bool, typer.Option("--replace", help="First drop bars of other sources from the first to the last bar of the file.")
@@ -82,6 +86,7 @@ def import_files(
     date_format: DateFormat = None,
     adjusted: Adjusted = False,
     adjustment: AdjustmentOf = None,
+    skip_bad: SkipBad = False,
     check: Check = False,
     replace: Replace = False,
 ) -> None:
@@ -110,8 +115,9 @@ def import_files(
       openbell import EURUSD60.csv --tz America/New_York+7
       openbell import yahoo.csv --symbol AAPL --adjusted
 
-    If a row is invalid, the whole file is refused and the error names the line. Several files are all checked before the
-    first one is stored. Importing a file again changes nothing. If two files contain the same bar, the later import wins.
+    If a row is invalid, the whole file is refused and the error names the line; with --skip-bad such rows are left out and
+    listed. Several files are all checked before the first one is stored. Files of one symbol are one history, however it is
+    split. Importing a file again changes nothing. If two files contain the same bar, the later import wins.
     """  # noqa: D301 (click reads the backspace)
     settings = settings_for()
     with plain_errors():
@@ -120,7 +126,7 @@ def import_files(
             raise InvalidParameter("--symbol and --by-name exclude each other")
         if adjusted and adjustment is not None:
             raise InvalidParameter("--adjusted and --adjustment exclude each other: --adjusted stores prices as all")
-        options = dataclasses.replace(options, by_name=by_name, adjustment=adjustment)
+        options = dataclasses.replace(options, by_name=by_name, adjustment=adjustment, skip_bad=skip_bad)
         from openbell.desk.importing import expand
 
         paths = expand(files)
@@ -155,37 +161,20 @@ def _check(paths: list[Path], options: Options) -> None:
         try:
             found = read(path, options, SystemClock().epoch())
         except InputError as error:
-            typer.echo(f"openbell: {error.message}", err=True)
+            hint = _SKIP_HINT * (isinstance(error, BadBars) and not options.skip_bad)
+            typer.echo(f"openbell: {error.message}{hint}", err=True)
             refused += 1
             continue
         typer.echo(f"{path}: {found[0].format}, {len(found)} series")
         for series in found:
             zone = "dates" if series.zone == "dates" else f"zone {series.zone}"
-            typer.echo(f"  {_described(series)}, {zone}, {series.adjustment}")
-        for note in _notes(found):
+            bars = series.bars
+            what = described(bars.series, len(bars), int(bars.time[0]), int(bars.time[-1]))
+            typer.echo(f"  {what}, {zone}, {series.adjustment}")
+        for note in notes_of(found):
             typer.echo(f"  note: {note}")
     if refused:
         raise typer.Exit(1)
-
-
-def _described(series: FileSeries) -> str:
-    bars = series.bars
-    length = name_of(bars.timeframe, SHORT)
-    return f"{counted(len(bars), 'bar')} of {bars.instrument}, {length}, {iso(bars.time[0])} to {iso(bars.time[-1])}"
-
-
-def _notes(found: Sequence[FileSeries]) -> list[str]:
-    """Returns the notes on a file; one that does not hold for all of its series names theirs."""
-    symbols: dict[str, list[str]] = {}
-    for series in found:
-        for note in series.notes:
-            symbols.setdefault(note, []).append(str(series.bars.instrument))
-    return [
-        note
-        if len(names) == len(found)
-        else f"{', '.join(names[:_NAMED])}{' …' if len(names) > _NAMED else ''}: {note}"
-        for note, names in symbols.items()
-    ]
 
 
 def _import(settings: Settings, paths: list[Path], options: Options, replace: bool) -> None:
@@ -199,7 +188,7 @@ def _import(settings: Settings, paths: list[Path], options: Options, replace: bo
     from openbell.desk.importing.storing import store
 
     stored: list[Path] = []
-    joining: dict[Instrument, None] = {}
+    report = ImportReport(place)
     try:
         with ExitStack() as stack:
             bar_store: BarStore | None = None
@@ -211,8 +200,7 @@ def _import(settings: Settings, paths: list[Path], options: Options, replace: bo
                     newest = iter(store(bar_store, found, replace, advance))
                 for path, some in batch:
                     stored.append(path)
-                    joining.update(dict.fromkeys(series.bars.instrument for series in some))
-                    _report(real, some, [next(newest) for _ in some], place)
+                    report.add(some, [next(newest) for _ in some])
     except OSError as error:
         fail(f"cannot write to {place}: {error}{_so_far(stored, paths)}")
     except OpenbellError as error:
@@ -220,18 +208,25 @@ def _import(settings: Settings, paths: list[Path], options: Options, replace: bo
         raise
     except KeyboardInterrupt:
         fail(f"interrupted{_so_far(stored, paths)}; run the same command again to store the rest", 130)
-    _join_watchlist(settings, joining)
-    if settings.simulated:
-        typer.echo(
-            "openbell: OPENBELL_FEED is sim, which reads simulated bars only; "
-            "to read imported bars, set OPENBELL_FEED to none, replay or a live feed",
-            err=True,
-        )
+    finally:
+        report.show(real)
+    symbols = dict.fromkeys(series.instrument for series, _ in report.stored)
+    if not settings.simulated:
+        _join_watchlist(settings, symbols)
+        return
+    # On the watchlist of a simulated desk they would stay without a price.
+    names = " ".join(map(str, [*symbols][:_NAMED])) + " …" * (len(symbols) > _NAMED)
+    typer.echo(
+        "openbell: OPENBELL_FEED is sim, which reads simulated bars only; "
+        "to read imported bars, set OPENBELL_FEED to none, replay or a live feed, and to watch them: "
+        f"openbell watch add {names}",
+        err=True,
+    )
 
 
 def _join_watchlist(settings: Settings, imported: Iterable[Instrument]) -> None:
     """Add the symbols that the feed does not watch by default, so that they are watched on every feed."""
-    from openbell.desk.watchlist import WatchlistFile
+    from openbell.desk.bars.watchlist import WatchlistFile
     from openbell.feeds.registry import default_watchlist
 
     declared = default_watchlist(settings.feed, tuple)
@@ -241,12 +236,16 @@ def _join_watchlist(settings: Settings, imported: Iterable[Instrument]) -> None:
 
 
 def _checked(paths: list[Path], options: Options) -> Iterator[tuple[Path, list[FileSeries]]]:
-    """Yields the series of each file, after all files were read once. Raises `InvalidParameter` if any is refused."""
+    """Yields the series of each file, after all files were read once.
+
+    Raises `InvalidParameter` if any is refused, or if two hold the same series with other adjustments.
+    """
     from openbell.desk.importing import read
 
     now = SystemClock().epoch()
     kept: dict[Path, list[FileSeries]] = {}
     refused, held = [], 0
+    adjusted: dict[Series, FileSeries] = {}
     sizes = [path.stat().st_size if path.is_file() else 0 for path in paths]
     with progress("reading", sum(sizes), "bytes") as advance:
         for path, size in zip(paths, sizes, strict=True):
@@ -255,20 +254,33 @@ def _checked(paths: list[Path], options: Options) -> Iterator[tuple[Path, list[F
             except InputError as error:
                 refused.append(error)
                 continue
+            for series in found:
+                _require_one_adjustment(adjusted.setdefault(series.bars.series, series), series)
             count = sum(len(series.bars) for series in found)
             if held + count <= _KEPT or not path.is_file():  # a pipe cannot be read again
                 kept[path] = found
                 held += count
             advance(size)
+    skippable = not options.skip_bad and any(isinstance(error, BadBars) for error in refused)
     if len(refused) == 1 and len(paths) == 1:
+        refused[0].message += _SKIP_HINT * skippable
         raise refused[0]
     if refused:
         messages = [error.message for error in refused[:_NAMED]]
         messages += [f"and {len(refused) - _NAMED:,} more files"] if len(refused) > _NAMED else []
         first = f"{len(refused):,} of {len(paths):,} files refused, so nothing was imported"
-        raise InvalidParameter("\n".join([first, *messages]))
+        raise InvalidParameter("\n".join([first, *messages]) + _SKIP_HINT * skippable)
     for path in paths:
         yield path, kept.pop(path) if path in kept else read(path, options, now)
+
+
+def _require_one_adjustment(first: FileSeries, other: FileSeries) -> None:
+    """Raises `InvalidParameter` if two files of a command hold one series with prices that cannot be mixed."""
+    if first.adjustment is not other.adjustment:
+        raise InvalidParameter(
+            f"{first.file} holds {first.adjustment} prices of {first.bars.series} and {other.file} {other.adjustment} ones, "
+            "so nothing was imported: a series has one adjustment; name it for all files with --adjustment, or import one"
+        )
 
 
 def _batches(
@@ -276,20 +288,21 @@ def _batches(
 ) -> Iterator[list[tuple[Path, list[FileSeries]]]]:
     """Yields files together until they hold enough series or bars to be stored at once."""
     batch: list[tuple[Path, list[FileSeries]]] = []
-    series = bars = 0
+    series: set[Series] = set()
+    bars = 0
     for path, found in files:
         if any(each.bars.timeframe is Timeframe.M1 for each in found):  # large: stored file by file
             if batch:
                 yield batch
             yield [(path, found)]
-            batch, series, bars = [], 0, 0
+            batch, series, bars = [], set(), 0
             continue
         batch.append((path, found))
-        series += len(found)
+        series.update(each.bars.series for each in found)
         bars += sum(len(each.bars) for each in found)
-        if series >= _BATCH_SERIES or bars >= _BATCH_BARS:
+        if len(series) >= _BATCH_SERIES or bars >= _BATCH_BARS:
             yield batch
-            batch, series, bars = [], 0, 0
+            batch, series, bars = [], set(), 0
     if batch:
         yield batch
 
@@ -300,41 +313,3 @@ def _so_far(stored: list[Path], paths: list[Path]) -> str:
         return "; the months stored so far are complete" if not stored else ""
     names = ", ".join(str(path) for path in stored[-_NAMED:])
     return f"; stored: {len(stored):,} of {len(paths):,} files{f', the last {names}' if stored else ''}"
-
-
-def _report(settings: Settings, found: list[FileSeries], newest: list[int | None], place: str) -> None:
-    """Print what was stored, and the notes on standard error."""
-    late: dict[Instrument, float] = {}
-    for series, latest in zip(found, newest, strict=True):
-        typer.echo(f"imported {_described(series)}, into {place} ({series.format}, {series.adjustment})")
-        if latest is not None and series.bars.time[0] <= latest:
-            late[series.bars.instrument] = max(latest, late.get(series.bars.instrument, latest))
-    if late:
-        _note_late_bars(settings, late)
-    for note in _notes(found):
-        typer.echo(f"openbell: {found[0].file}: {note}", err=True)
-
-
-def _note_late_bars(settings: Settings, newest: dict[Instrument, float]) -> None:
-    """Print which orders and alerts the bars up to the `newest` of each instrument may no longer reach."""
-    from openbell.desk.desk import Desk
-    from openbell.desk.trading.late_bars import Waiting, waiting_for_bars
-
-    async def count() -> dict[Instrument, Waiting]:
-        # Read-only: an import creates no records.
-        async with Desk(dataclasses.replace(settings, read_only=True, as_of="", scenario="")) as desk:
-            return await waiting_for_bars(desk.trading.records, newest)
-
-    try:
-        found = asyncio.run(count())
-    except OpenbellError as error:
-        names = ", ".join(map(str, [*newest][:_NAMED])) + (" …" if len(newest) > _NAMED else "")
-        typer.echo(f"openbell: working orders and alerts on {names} cannot be read: {error.message}", err=True)
-        return
-    for instrument, waiting in found.items():
-        if str(waiting):
-            typer.echo(
-                f"openbell: {waiting} on {instrument} may already be past these bars: "
-                f"bars up to {iso(newest[instrument])} that were stored late fill no order and fire no alert",
-                err=True,
-            )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +15,12 @@ import typer
 from openbell.cli import client_config
 from openbell.cli.app import ReadOnly, Trade, app, fail, plain_errors
 from openbell.cli.clients import CLIENTS, Machine, Server, file_of
+from openbell.desk.settings import all_settings, load
 from openbell.market.nearest import did_you_mean
 from openbell.servers import NAMES
 
+_VENDORS_KEY = re.compile(r"(?:ALPACA_|CHART_IMG_)[A-Z_]*KEY").fullmatch
+"""Keys in variables that vendors have named."""
 _USUAL = ("market-data", "chart-signals", "chartgen", "strategy", "portfolio")
 """The servers that answer the usual questions; a client reads the tools of each one, so that fewer are cheaper."""
 
@@ -39,12 +44,16 @@ def install(
 
     Without --server it adds market-data, chart-signals, chartgen, strategy and portfolio.
 
+    The entries get the feed and the other settings of this shell (OPENBELL_ variables), because a client starts its servers
+    without them. Keys, tokens and passwords are not written; the command names them.
+
     The file that was there is kept as a copy beside it. Everything else in it stays. A file with comments is not changed:
     the command prints what to add.
 
     \b
     Examples:
       openbell install claude-desktop
+      OPENBELL_FEED=ccxt:kraken openbell install claude-desktop
       openbell install cursor --server chartgen --trade
       openbell install vscode --file .vscode/mcp.json --dry-run
     """  # noqa: D301 (click reads the backspace)
@@ -56,14 +65,20 @@ def install(
     chosen = CLIENTS[client]
     path = file or file_of(chosen, Machine(sys.platform, Path.home(), os.environ))
     flags = [*(["--trade"] if trade else []), *(["--read-only"] if read_only else [])]
-    wanted = [_server(name, flags) for name in servers or _USUAL]
     with plain_errors():
+        environ, secrets = shell_settings(os.environ)
+        wanted = [_server(name, flags, environ) for name in servers or _USUAL]
         before = client_config.read(path)
         after = client_config.changed(before, chosen, wanted, path)
         if after == before:
             typer.echo(f"{path} has these servers already: nothing was changed")
             return
         typer.echo("".join(_difference(before, after, path)), nl=False)
+        if secrets:
+            typer.echo(
+                f"note: {', '.join(secrets)} not written, because this command writes no secrets into files of clients: "
+                'if the client needs them, add them to "env" of the entries yourself'
+            )
         if dry_run:
             return
         if not yes and not typer.confirm(f"Write {path}?"):
@@ -73,11 +88,32 @@ def install(
     typer.echo(f"wrote {path}{kept}\nrestart {chosen.title} to use it")
 
 
-def _server(name: str, flags: list[str]) -> Server:
+def shell_settings(environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Returns the settings of a shell for the entry of a client, and the names of those that are secrets.
+
+    Raises `SettingsError` if a server would not start with them.
+    """
+    load(environ)
+    known = {each.variable: each for each in all_settings().values()}
+    found = {
+        variable: value
+        for variable, value in environ.items()
+        if value and (variable in known or _VENDORS_KEY(variable))
+    }
+    secrets = [each for each in found if each not in known or known[each].shows_secret(found[each])]
+    carried = {each: _absolute(each, value) for each, value in found.items() if each not in secrets}
+    return dict(sorted(carried.items())), sorted(secrets)
+
+
+def _absolute(variable: str, value: str) -> str:
+    """Returns the value of a setting; a path does not depend on the folder in which the client starts its servers."""
+    is_path = variable == "OPENBELL_HOME" or "_TLS_" in variable
+    return str(Path(value).expanduser().absolute()) if is_path else value
+
+
+def _server(name: str, flags: list[str], environ: Mapping[str, str]) -> Server:
     program = Path(sys.executable).with_name("openbell.exe" if sys.platform == "win32" else "openbell")
     command = [str(program)] if program.exists() else [sys.executable, "-m", "openbell.cli.entry"]
-    home = os.environ.get("OPENBELL_HOME")
-    environ = {"OPENBELL_HOME": str(Path(home).absolute())} if home else {}
     return Server(f"openbell-{name}", [*command, "mcp", name, *flags], environ)
 
 

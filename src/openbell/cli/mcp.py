@@ -12,7 +12,7 @@ import typer
 from openbell.cli.allocator import tune_allocator
 from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, service_settings
 from openbell.cli.entry import collector_paused
-from openbell.cli.stopping import on_stop_of
+from openbell.cli.shutdown import on_stop_of
 from openbell.servers import NAMES, load
 
 
@@ -48,10 +48,10 @@ def mcp(
         replies = Replies()
         sdk_server = build(Runner(service, desk), one_client(LOCAL_OPERATOR, replies))
     tune_allocator()
-    asyncio.run(_serve(sdk_server, desk, replies, service.start))
+    asyncio.run(_serve(sdk_server, desk, replies, service))
 
 
-async def _serve(server: Any, desk: Any, replies: Any, start: Any) -> None:
+async def _serve(server: Any, desk: Any, replies: Any, service: Any) -> None:
     """Until the input ends or the process is told to stop."""
     from openbell.protocol.stdio import serve
 
@@ -63,6 +63,5 @@ async def _serve(server: Any, desk: Any, replies: Any, start: Any) -> None:
     async with desk:
         if desk.settings.trade:
             desk.trading.start()
-        if start is not None:
-            start(desk)
+        service.begin(desk)
         await serve(server, stop, replies)

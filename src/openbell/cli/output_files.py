@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from openbell.desk.private_files import as_user_wants
+from openbell.desk.settings.private_files import as_user_wants
 from openbell.market.errors import InvalidParameter
 
 PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".svg": "svg"}

@@ -20,8 +20,10 @@ def progress(label: str, total: float, unit: str = "", least: float = 0) -> Iter
     from rich import progress as bar
     from rich.console import Console
 
+    from openbell.cli.terminal import raw
+
     count = {"": bar.TaskProgressColumn, "bytes": bar.DownloadColumn}.get(unit, bar.MofNCompleteColumn)()
     columns = (bar.TextColumn(f"{label} {unit}".rstrip()), bar.BarColumn(), count, bar.TimeRemainingColumn())
-    with bar.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    with bar.Progress(*columns, console=Console(file=raw(sys.stderr)), transient=True) as shown:
         task = shown.add_task("", total=total)
         yield lambda done: shown.advance(task, done)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from openbell.cli.app import fail, group, plain_errors, settings_for
 from openbell.market.clock import SystemClock, iso
-from openbell.market.counting import counted
+from openbell.market.errors import InvalidParameter
+from openbell.market.plural import counted
 
 if TYPE_CHECKING:
-    from openbell.desk.trading.record_locations import Scenarios
+    from openbell.desk.settings.open_records import Scenarios
 
 scenario = group("scenario", "List, empty and remove scenarios: separate accounts of --as-of.")
 Name = Annotated[str, typer.Argument(help="The scenario's name.")]
@@ -58,11 +60,32 @@ def _remove(name: str, *, keep: bool) -> None:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
     scenarios = _scenarios()
     with plain_errors():
-        asyncio.run(scenarios.remove(name, keep=keep))
+        try:
+            asyncio.run(scenarios.remove(name, keep=keep))
+        except InvalidParameter as error:
+            error.message += _elsewhere(name)
+            raise
+
+
+def _elsewhere(name: str) -> str:
+    """Returns which other markets of this home have a scenario of a name, and the setting that reads them."""
+    settings = settings_for()
+    folders = [settings.home, settings.home / "simulated", *sorted((settings.home / "simulated").glob("seed-*"))]
+    # A name that is no plain one, such as `..`, would lead out of the folder.
+    others = (each for each in folders if each != settings.market_folder and name == Path(name).name)
+    found = [_setting_of(each, settings.home) for each in others if (each / "scenarios" / name).is_dir()]
+    return f"; {name} exists in another market: {' and '.join(found)}" if found and name not in {"", ".", ".."} else ""
+
+
+def _setting_of(folder: Path, home: Path) -> str:
+    if folder == home:
+        return "OPENBELL_FEED=none (or the feed it was made with) reads that of the real market"
+    seed = folder.name.removeprefix("seed-") if folder.name != "simulated" else ""
+    return f"OPENBELL_FEED=sim{f' OPENBELL_SIM_SEED={seed}' if seed else ''} reads that of the simulated market"
 
 
 def _scenarios() -> Scenarios:
-    from openbell.desk.trading.record_locations import Scenarios
+    from openbell.desk.settings.open_records import Scenarios
 
     settings = settings_for()
     if settings.live:

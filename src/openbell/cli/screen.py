@@ -8,11 +8,12 @@ never cut: the account gets the columns that it needs, and a row that is wider t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rich.text import Text
 
-from openbell.market.counting import counted
+from openbell.market.foreign_text import one_visible_line
+from openbell.market.plural import counted
 
 WIDE = 120
 """Columns from which the account stands beside the movers."""
@@ -91,6 +92,7 @@ class Board:
 
 def screen(board: Board, width: int, height: int) -> list[Text]:
     """Returns exactly `height` lines of at most `width` columns."""
+    board = _cleaned(board)
     width, sections = max(width, _NARROWEST), [each for each in board.sections if each.rows]
     top = _top(board, width)
     chosen = board.status[: None if height >= _TALL else _FEW]
@@ -109,6 +111,20 @@ def screen(board: Board, width: int, height: int) -> list[Text]:
     for line in (lines := [*lines, *status]):
         line.truncate(width, overflow="ellipsis")
     return lines[:height]
+
+
+def _cleaned(board: Board) -> Board:
+    """Returns a board whose texts may come from vendors, files and the watchlist, and do not command the terminal."""
+    return replace(
+        board,
+        place=one_visible_line(board.place),
+        outages=tuple(map(one_visible_line, board.outages)),
+        status=tuple(map(one_visible_line, board.status)),
+        movers=tuple(replace(each, symbol=one_visible_line(each.symbol)) for each in board.movers),
+        sections=tuple(
+            replace(each, rows=tuple(tuple(map(one_visible_line, row)) for row in each.rows)) for each in board.sections
+        ),
+    )
 
 
 def sparkline(values: Sequence[float], width: int) -> str:

@@ -14,9 +14,9 @@ from openbell.market.instruments import parse
 
 if TYPE_CHECKING:
     from openbell.desk.desk import Desk
+    from openbell.desk.research.strategies.desk import Chosen
+    from openbell.desk.research.strategies.specs import KnownSpec
     from openbell.desk.settings import Settings
-    from openbell.desk.strategies.desk import Chosen
-    from openbell.desk.strategies.specs import KnownSpec
     from openbell.strategies.spec import Spec
 
 T = TypeVar("T")
@@ -29,12 +29,12 @@ def strategy_named(settings: Settings, name: str, symbol: str) -> Chosen:
 
     Raises `OpenbellError`; exits if the file cannot be read.
     """
-    from openbell.desk.principals import OPERATOR
-    from openbell.desk.strategies.specs import canonical_named
+    from openbell.desk.research.strategies.specs import canonical_named
+    from openbell.desk.settings.principals import OPERATOR
 
     spec = read_spec_file(Path(name)) if Path(name).suffix in _FILES else canonical_named(name)
     if spec is not None:
-        from openbell.desk.strategies.desk import default_of
+        from openbell.desk.research.strategies.desk import default_of
 
         return default_of(spec)
     # At another time than the present, implementations that were not recorded are found again by a search.
@@ -44,14 +44,14 @@ def strategy_named(settings: Settings, name: str, symbol: str) -> Chosen:
 
 def spec_named(settings: Settings, name: str) -> KnownSpec:
     """Returns the operator's or the canonical spec of a name or an id. Raises `UnknownStrategy`."""
-    from openbell.desk.principals import OPERATOR
+    from openbell.desk.settings.principals import OPERATOR
 
     return _reading(settings, lambda desk: desk.strategies.opinions.spec(OPERATOR, name))
 
 
 def submitted_specs(settings: Settings) -> list[KnownSpec]:
     """Returns the specs that the operator has submitted, oldest first."""
-    from openbell.desk.principals import OPERATOR
+    from openbell.desk.settings.principals import OPERATOR
 
     return _reading(settings, lambda desk: desk.strategies.specs.own(OPERATOR))
 

@@ -10,11 +10,12 @@ import typer
 
 from openbell.cli.app import ReadOnly, fail, group, plain_errors, settings_for
 from openbell.cli.spec_files import read_data, read_spec_file, spec_named, submitted_specs
-from openbell.market.counting import counted
+from openbell.market.foreign_text import one_visible_line
+from openbell.market.plural import counted
 
 if TYPE_CHECKING:
+    from openbell.desk.research.strategies.specs import KnownSpec
     from openbell.desk.settings import Settings
-    from openbell.desk.strategies.specs import KnownSpec
     from openbell.strategies.spec import Spec
 
 strategies = group("strategies", "List and show strategies; check and submit spec files.")
@@ -36,7 +37,7 @@ def show_all() -> None:
 
 
 def _print_line(spec: Spec, width: int) -> None:
-    typer.echo(f"{spec.name:{width}}  {spec.complexity.lower():7}  {spec.description}")
+    typer.echo(f"{spec.name:{width}}  {spec.complexity.lower():7}  {one_visible_line(spec.description)}")
 
 
 @strategies.command("show")
@@ -44,7 +45,7 @@ def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A canonical or submitted strategy: MACD_CROSSOVER.")],
 ) -> None:
     """Print one strategy as YAML, as it can be changed and checked."""
-    from openbell.desk.strategies.specs import canonical_named
+    from openbell.desk.research.strategies.specs import canonical_named
     from openbell.strategies.library import text_of
     from openbell.strategies.writing import write_spec
     from openbell.strategies.yaml_text import write_yaml
@@ -105,8 +106,8 @@ def submit(
 
 async def _submit(settings: Settings, raw: dict[str, Any]) -> KnownSpec:
     from openbell.desk.desk import Desk
-    from openbell.desk.principals import OPERATOR
-    from openbell.desk.trading.decisions import LONGEST_REASONING
+    from openbell.desk.orders.decisions import LONGEST_REASONING
+    from openbell.desk.settings.principals import OPERATOR
     from openbell.protocol.storable import require_storable
 
     reasoning = raw.pop("reasoning", None) or ""

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbell.cli.app import AsOf, app, fail, plain_errors, settings_for
-from openbell.cli.awaited import result_of
+from openbell.cli.app import AsOf, Until, app, fail, moment, plain_errors, result_of, settings_for
 from openbell.cli.backtest_files import PAGES, Ran, Span, report_page, run_backtest
 from openbell.cli.backtest_options import (
     Cash,
@@ -25,10 +24,9 @@ from openbell.cli.backtest_options import (
 from openbell.cli.data_notes import echo_data_notes
 from openbell.cli.output_files import check_output, write_output
 from openbell.cli.progress import progress
-from openbell.cli.span import Until, moment
 from openbell.cli.spec_files import strategy_named
 from openbell.market.clock import iso
-from openbell.market.counting import counted
+from openbell.market.plural import counted
 from openbell.market.timeframes import SHORT, Timeframe, parse_timeframe
 
 if TYPE_CHECKING:

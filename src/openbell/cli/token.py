@@ -9,7 +9,7 @@ import typer
 
 from openbell.cli.app import fail, group
 from openbell.cli.users_and_tokens import check_name, in_access_store, read_scopes
-from openbell.desk.principals import OPERATOR
+from openbell.desk.settings.principals import OPERATOR
 
 if TYPE_CHECKING:
     from openbell.stores.access.static_tokens import StaticToken
@@ -47,7 +47,12 @@ def listing() -> None:
 @tokens.command("add")
 def add(
     name: Name,
-    scopes: Annotated[str, typer.Option("--scopes", metavar="LIST", help="What it allows: read, trade, admin.")],
+    scopes: Annotated[
+        str,
+        typer.Option(
+            "--scopes", metavar="LIST", help="What it allows: read, write, trade, admin (trade includes write)."
+        ),
+    ],
     expires: Annotated[
         str, typer.Option("--expires", metavar="SPAN", help="How long it is valid: 90d, 12h or 30m (default: always).")
     ] = "",

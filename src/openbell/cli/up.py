@@ -9,27 +9,31 @@ import os
 import sys
 from collections.abc import Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from openbell.cli.allocator import tune_allocator
 from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, service_settings
-from openbell.cli.stopping import at_forced_end, on_stop_of
+from openbell.cli.shutdown import at_forced_end, on_stop_of
 from openbell.desk.desk import Desk
+from openbell.desk.events.supervision import first_failure
 from openbell.market.clock import iso
-from openbell.market.errors import Refused, UnknownSymbol
+from openbell.market.errors import Refused, SettingsError, StoreError, UnknownSymbol
 from openbell.market.instruments import parse
 
 if TYPE_CHECKING:
     from socket import socket
 
-    from openbell.desk.collector import Collector
+    from openbell.desk.bars.collector import Collector
     from openbell.feeds.port import Batch
     from openbell.gateway.app import Gateway
 
 log = logging.getLogger(__name__)
 
+_AT_START = (StoreError, SettingsError)
+"""Errors of the collector that end the command: it raises them only if it cannot begin."""
 Watch = Annotated[
     str | None,
     typer.Option("--watch", metavar="A,B", help="Add these symbols to the watchlist; a new home watches only these."),
@@ -68,6 +72,9 @@ def up(
             _watch(desk, watch)
         if not desk.settings.read_only:
             desk.watchlist.create()
+        # A thread that computes gives way to the event loop after 0.5 ms instead of 5: a call waits for the loop several
+        # times, and would wait as often for another principal's work.
+        sys.setswitchinterval(0.0005)
         with bind(desk.settings) as listener:
             _run(desk, _up(desk, listener))
     through = desk.health.collector.through if desk.health.collector else 0
@@ -106,13 +113,9 @@ def _run(desk: Desk, work: Coroutine[Any, Any, None]) -> None:
     async def stoppable() -> None:
         task = asyncio.ensure_future(work)
         on_stop_of(desk, task.cancel)
-        try:
-            with suppress(asyncio.CancelledError):
-                await task
-        except BaseExceptionGroup as several:
-            # The reader of our output has closed the pipe: stop without an error.
-            if several.split(BrokenPipeError)[1] is not None:
-                raise
+        # If the reader of our output has closed the pipe: stop without an error.
+        with suppress(asyncio.CancelledError, BrokenPipeError):
+            await task
 
     tune_allocator()
     with asyncio.Runner(loop_factory=_new_loop) as runner:
@@ -129,7 +132,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 
 async def _collect(desk: Desk) -> None:
-    from openbell.desk.collector import Collector
+    from openbell.desk.bars.collector import Collector
 
     def report(batch: Batch, count: int) -> None:
         line = {"stored": count, "through": iso(batch.complete_until)}
@@ -142,39 +145,40 @@ async def _collect(desk: Desk) -> None:
                 log.warning("nothing more is reported on standard output: %s", error.strerror)
 
     async with desk:
-        await Collector(desk.bars, desk.watchlist, desk.hub, on_stored=report).run()
+        collector = Collector(desk.bars, desk.watchlist, desk.hub, on_stored=report)
+        await desk.supervisor.background("collector", collector.run, collector.status, fatal=_AT_START)
 
 
 async def _up(desk: Desk, listener: socket) -> None:
     from openbell.cli.view import show_board
-    from openbell.desk.collector import Collector
-    from openbell.desk.trading.halt_sync import HaltSync
+    from openbell.desk.bars.collector import Collector
+    from openbell.desk.orders.halt_sync import HaltSync
     from openbell.gateway.outbound import Outbound
     from openbell.gateway.serving import serving
     from openbell.gateway.webhooks.sender import WebhookSender
 
     collector: Collector = Collector(desk.bars, desk.watchlist, desk.hub)
     desk.health.collector = collector.status
-    async with desk, serving(desk, listener) as gateway, asyncio.TaskGroup() as group:
+    async with desk, serving(desk, listener) as gateway:
         typer.echo(
             f"MCP over HTTP: {gateway.base}/mcp (chartgen), {gateway.base}/SERVER/mcp; docs/gateway.md", err=True
         )
         at_forced_end(gateway.withdraw)
-        group.create_task(collector.run())
-        if desk.trading.writes:
-            group.create_task(desk.trading.engine.run())
+        background, trading = desk.supervisor.background, desk.trading
+        ending = [background("collector", collector.run, collector.status, fatal=_AT_START)]
+        if trading.writes:
+            ending.append(background("engine", trading.engine.run, trading.engine.status, fatal=(SettingsError,)))
             if not desk.settings.other_clock:
-                group.create_task(
-                    HaltSync(desk.trading.halt_file, desk.trading.records, desk.trading.halts, desk.hub).run()
-                )
+                background("halts", HaltSync(trading.halt_file, trading.records, trading.halts, desk.hub).run)
+            desk.answers_early = True
             desk.strategies.start()
             sender = WebhookSender(desk, Outbound(trusted=desk.settings.trusted_origins))
             desk.health.sender = sender.status
-            group.create_task(sender.run())
-        group.create_task(desk.health.run())
-        group.create_task(
-            show_board(desk, collector, gateway) if sys.stdout.isatty() else _lines(desk, collector, gateway)
-        )
+            background("webhooks", sender.run, sender.status)
+        background("health", desk.health.run)
+        show = show_board if sys.stdout.isatty() else _lines
+        ending.append(background("view", partial(show, desk, collector, gateway), fatal=(BrokenPipeError,)))
+        await first_failure(*ending)
 
 
 async def _lines(desk: Desk, collector: Collector, gateway: Gateway) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from openbell.cli.app import fail, plain_errors, settings_for
-from openbell.desk.principals import SUBJECT
+from openbell.desk.settings.principals import SUBJECT
 
 if TYPE_CHECKING:
     from openbell.stores.access.store import AccessStore
@@ -38,7 +38,7 @@ def in_access_store(work: Callable[[AccessStore], Awaitable[T]], *, writes: bool
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
 
     async def run() -> T:
-        from openbell.desk.access import make_access
+        from openbell.desk.settings.access import make_access
 
         store = make_access(settings)
         try:

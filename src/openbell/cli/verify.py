@@ -14,15 +14,16 @@ import typer
 from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.cli.progress import progress
 from openbell.desk.desk import Desk
-from openbell.market.counting import counted
 from openbell.market.errors import OpenbellError, StoreError
+from openbell.market.foreign_text import one_visible_line
+from openbell.market.plural import counted
 from openbell.trading.ledger import GENESIS, Fault, Head, check
 
 if TYPE_CHECKING:
     from openbell.desk.settings import Settings
     from openbell.stores.records.records import Records
+    from openbell.stores.records.snapshot import View
     from openbell.stores.records.verify import BarsFound
-    from openbell.stores.records.view import View
 
 _MOST = 20
 _WIDEST = 500
@@ -30,7 +31,7 @@ _LONG = 20_000
 """A progress bar is shown for at least this many entries."""
 _TRIES = 50
 """How often ledger and head are read again because another process wrote in between."""
-_HEAD = re.compile(r"(\d{1,15}):([0-9a-f]{64})")
+_HEAD = re.compile(r"(\d{1,15}):(\d{1,9}:[0-9a-f]{64})")
 
 
 @dataclass(slots=True)
@@ -89,7 +90,7 @@ def verify(
     with plain_errors():
         found = asyncio.run(_verify(settings, noted, adopt, scenario))
     for fault in found.faults:
-        typer.echo(f"bad   {_printable(fault.reason)}")
+        typer.echo(f"bad   {one_visible_line(fault.reason, _WIDEST)}")
     if found.count > len(found.faults):
         typer.echo(f"bad   … and {found.count - len(found.faults)} more")
     if found.adopted:
@@ -114,13 +115,8 @@ def _bar_notes(found: Findings) -> Iterator[str]:
     if not bars.changed:
         yield f"note  {stored}" + (", all unchanged" if bars.stored else "")
         return
-    named = _printable(", ".join(bars.changed[:3]) + (", …" if len(bars.changed) > 3 else ""))
+    named = one_visible_line(", ".join(bars.changed[:3]) + (", …" if len(bars.changed) > 3 else ""), _WIDEST)
     yield f"note  {stored}; {len(bars.changed)} have changed since: corrected by their vendor, or edited ({named})"
-
-
-def _printable(text: str) -> str:
-    """Returns one printable line, so that the text of an entry cannot imitate lines of this command."""
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text[:_WIDEST])
 
 
 def _read(text: str | None) -> Head | None:
@@ -133,7 +129,7 @@ def _read(text: str | None) -> Head | None:
 
 
 async def _verify(settings: Settings, noted: Head | None, adopt: bool, scenario: str | None) -> Findings:
-    from openbell.desk.trading.record_locations import Scenarios, make_records
+    from openbell.desk.settings.open_records import Scenarios, make_records
     from openbell.stores.records.journal import LedgerBroken
 
     # The whole ledger is checked, whatever clock the settings have.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,18 +18,21 @@ from rich.text import Text
 
 from openbell.cli.board import AccountPart, Movers, closed_heading
 from openbell.cli.screen import Board, screen
-from openbell.desk.collector import Collector
+from openbell.cli.terminal import raw
+from openbell.desk.bars.collector import Collector
 from openbell.desk.desk import Desk
-from openbell.desk.events import AlertFired, BarsClosed, OrderChanged, WatchlistChanged
+from openbell.desk.events.hub import AlertFired, BarsClosed, OrderChanged, WatchlistChanged
+from openbell.desk.events.supervision import State, WorkStatus
 from openbell.feeds.registry import feed_of
 from openbell.market.clock import iso
-from openbell.market.counting import counted
+from openbell.market.plural import counted
+from openbell.trading.halt import Halt
 
 if TYPE_CHECKING:
     from openbell.gateway.app import Gateway
 
 CONNECT = "openbell mcp chart-signals"
-_READY = ("collecting", "nothing to collect", "standing by")
+_READY = frozenset({State.WORKING, State.IDLE, State.STANDING_BY})
 """States of the collector in which reading all symbols does not compete with it."""
 _SHOWN = (BarsClosed, OrderChanged, AlertFired, WatchlistChanged)
 _REFRESH_SECONDS = 1.0
@@ -45,7 +49,7 @@ _BADGES = {
 
 async def print_changes(desk: Desk, collector: Collector, gateway: Gateway) -> None:
     """Print a line when the state changes, for logs and pipes."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True, markup=False)
     console.print(f"openbell: {_badge(desk)[0]} (feed {desk.settings.feed}), home {desk.settings.home}")
     console.print(f"openbell: connect an MCP client with: {_connect(gateway)}")
     seen, search = "", _SearchLines(desk)
@@ -83,7 +87,7 @@ class _SearchLines:
 def _line(desk: Desk, collector: Collector) -> str:
     """Returns the state of collector and engine as one line."""
     status = collector.status
-    line = f"{_state(desk, 'collector', status.state)}; {counted(status.watched, 'symbol')}; {_trading(desk)}"
+    line = f"{_state(desk, 'collector', status)}; {counted(status.watched, 'symbol')}; {_trading(desk)}"
     if status.through:
         line += f"; {counted(status.stored, 'bar')} stored, through {iso(status.through)}"
     if status.refused:
@@ -95,7 +99,12 @@ async def show_board(desk: Desk, collector: Collector, gateway: Gateway) -> None
     """Show the live view on the whole screen, as large as the terminal is at the moment."""
     view = BoardView(desk, collector, gateway)
     # Another screen of the terminal: whatever its size becomes, each drawing covers all of it.
-    with Live(view, screen=True, auto_refresh=False) as live, desk.hub.listen(*_SHOWN) as changed, _resizes(live):
+    console = Console(file=raw(sys.stdout))
+    with (
+        Live(view, console=console, screen=True, auto_refresh=False) as live,
+        desk.hub.listen(*_SHOWN) as changed,
+        _resizes(live),
+    ):
         while True:
             await view.read()
             live.refresh()
@@ -138,7 +147,7 @@ class BoardView:
             datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
             f"feed {desk.settings.feed}  home {desk.settings.home}",
             account,
-            (*_outages(desk), *((f"HALTED: {halted}",) if halted else ())),
+            (*_outages(desk), *((_halt(halted),) if halted else ())),
             await self._movers.read() if self._collector.status.state in _READY else (),
             closed_heading(now),
             sections,
@@ -156,7 +165,7 @@ def _status(desk: Desk, collector: Collector, gateway: Gateway) -> Iterator[str]
     status = collector.status
     yield f"connect: {_connect(gateway)}"
     yield (
-        f"collector: {_state(desk, 'collector', status.state)}; {counted(status.stored, 'bar')} stored, "
+        f"collector: {_state(desk, 'collector', status)}; {counted(status.stored, 'bar')} stored, "
         f"{counted(status.reconnects, 'reconnect')}"
     )
     yield _trading(desk)
@@ -184,19 +193,24 @@ def _trading(desk: Desk) -> str:
     if not desk.trading.writes:
         why = "read-only" if desk.settings.read_only else "the clock is not the present; use --trade for a scenario"
         return f"engine: off ({why}); orders: {money}"
-    engine, state = desk.trading.engine.status, _state(desk, "engine", desk.trading.engine.status.state)
+    engine, state = desk.trading.engine.status, _state(desk, "engine", desk.trading.engine.status)
     halted = desk.trading.halt_file.read()
-    halt = f"; HALTED: {halted}" if halted else ""
+    halt = f"; {_halt(halted)}" if halted else ""
     return f"engine: {state}; orders: {money}, {counted(engine.changes, 'change')} of orders and alerts so far{halt}"
 
 
-def _state(desk: Desk, part: str, state: str) -> str:
+def _state(desk: Desk, part: str, status: WorkStatus) -> str:
     """Returns the state of a part: what it reports itself, unless the last look at the desk knows that it fails."""
     last = desk.health.last
-    return last.failing[part].text if last is not None and part in last.failing else state
+    return last.failing[part].text if last is not None and part in last.failing else f"{status}"
 
 
 def _outages(desk: Desk) -> list[str]:
-    """Returns a line for each store, feed or disk that fails, with its cause and since when."""
+    """Returns a line for each part that fails and is not shown elsewhere, with its cause and since when."""
     found = desk.health.last.failing if desk.health.last is not None else {}
-    return [f"OUTAGE: {name}: {found[name]}" for name in ("records", "bars", "feed", "disk") if name in found]
+    elsewhere = {"collector", "engine"} | ({"webhooks"} if "records" in found else set())
+    return [f"OUTAGE: {name}: {part}" for name, part in found.items() if name not in elsewhere]
+
+
+def _halt(halt: Halt) -> str:
+    return f"HALTED: {halt}" if halt.known else f"HALT {halt}"

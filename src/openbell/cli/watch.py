@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from openbell.cli.app import fail, group, plain_errors, settings_for
+from openbell.desk.bars.watchlist import WatchlistFile
 from openbell.desk.desk import Desk
-from openbell.desk.watchlist import WatchlistFile
 from openbell.market.errors import FeedUnavailable, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.series import Series

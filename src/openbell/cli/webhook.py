@@ -10,7 +10,7 @@ import typer
 
 from openbell.cli.app import fail, group, plain_errors, settings_for
 from openbell.desk.desk import Desk
-from openbell.desk.principals import OPERATOR
+from openbell.desk.settings.principals import OPERATOR
 from openbell.market.clock import iso
 
 T = TypeVar("T")

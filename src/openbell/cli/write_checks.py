@@ -95,7 +95,7 @@ def _try_sqlite(path: Path) -> str:
 
     The log of a killed process stays as it is: the last connection would move it into the file, unless it may only read.
     """
-    from openbell.stores.sqlite_causes import full_disk
+    from openbell.stores.failure_causes import full_disk
     from openbell.stores.sqlite_connections import connect
 
     uri = path.absolute().as_uri()
@@ -115,12 +115,12 @@ def _try_sqlite(path: Path) -> str:
 
 
 async def _try_postgres(settings: Settings) -> list[Finding]:
-    from openbell.desk.access import make_access
-    from openbell.desk.trading.record_locations import make_records
+    from openbell.desk.settings.access import make_access
+    from openbell.desk.settings.open_records import make_records
     from openbell.market.clock import SystemClock
     from openbell.stores.access.tables import metadata as access_tables
     from openbell.stores.records.tables import metadata as record_tables
-    from openbell.stores.records.trial import write_refusal
+    from openbell.stores.records.write_probe import write_refusal
 
     hint = "grant SELECT, INSERT, UPDATE and DELETE on all tables of the schema to the role of OPENBELL_DATABASE_URL"
     found = []

@@ -1,1 +1,1 @@
-"""The application: settings, bars, the collector, signals, alerts, charts and trading, composed from the settings."""
+"""The application, in rooms of its own: data walks from settings to operations; `desk.py` composes them."""

@@ -5,18 +5,24 @@ Each part is made and imported on first use, so that, for example, a server of m
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
-from collections.abc import Hashable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from openbell.desk import events, watching
-from openbell.desk.events import Hub
+from openbell.desk import event_sources as watching
+from openbell.desk.bars.stored_instruments import StoredInstruments
+from openbell.desk.bars.watchlist import WatchlistFile
+from openbell.desk.events import hub as events
+from openbell.desk.events.hub import Hub
+from openbell.desk.events.supervision import Supervisor
+from openbell.desk.operations.readiness import bar_check, feed_check, record_check
+from openbell.desk.operations.record_connections import RecordConnections
 from openbell.desk.settings import Settings
-from openbell.desk.watchlist import WatchlistFile
+from openbell.desk.settings.quotas import Quota
 from openbell.feeds.declaration import FeedParts
 from openbell.feeds.registry import default_watchlist, feed_of
 from openbell.market.clock import Clock, FixedClock, ReplayClock, SystemClock, parse_time
@@ -25,26 +31,28 @@ from openbell.market.provenance import TRUTH, BarFacts, Origin
 from openbell.stores.threads import Threads
 
 if TYPE_CHECKING:
-    from openbell.desk.arche.upstreams import Arche
-    from openbell.desk.backtester import Backtester
-    from openbell.desk.backtests import BacktestService
-    from openbell.desk.bars import BarService
-    from openbell.desk.chart_image.service import ChartImages
-    from openbell.desk.charts import ChartService
-    from openbell.desk.crossing_alerts import CrossingAlertService
-    from openbell.desk.health.monitor import DeskHealth
-    from openbell.desk.indicators import IndicatorService
-    from openbell.desk.quotes import QuoteService
-    from openbell.desk.signals import SignalService
-    from openbell.desk.strategies.desk import StrategyDesk
-    from openbell.desk.symbol_advice import SymbolAdvice
-    from openbell.desk.trading.desk import TradingDesk
-    from openbell.desk.webhooks.service import WebhookService
+    from openbell.desk.alerts.crossing_alerts import CrossingAlertService
+    from openbell.desk.alerts.webhooks.service import WebhookService
+    from openbell.desk.bars.service import BarService
+    from openbell.desk.bars.symbol_advice import SymbolAdvice
+    from openbell.desk.events.checks import Check
+    from openbell.desk.operations.health.monitor import DeskHealth
+    from openbell.desk.pictures.chart_image.service import ChartImages
+    from openbell.desk.pictures.charts import ChartService
+    from openbell.desk.pictures.indicators import IndicatorService
+    from openbell.desk.quotes.arche.upstreams import Arche
+    from openbell.desk.quotes.service import QuoteService
+    from openbell.desk.quotes.signals import SignalService
+    from openbell.desk.research.backtester import Backtester
+    from openbell.desk.research.backtests import BacktestService
+    from openbell.desk.research.strategies.desk import StrategyDesk
+    from openbell.desk.trading_desk import TradingDesk
     from openbell.feeds.port import Feeds
     from openbell.market.bars import Bars
     from openbell.market.instruments import Instrument
-    from openbell.stores.influx_http import InfluxHttp
-    from openbell.stores.port import BarStore
+    from openbell.stores.influx.http import InfluxHttp
+    from openbell.stores.port import BarStore, Lease
+    from openbell.stores.records.records import Records
 
 
 class Desk:
@@ -53,12 +61,17 @@ class Desk:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.threads = Threads()
+        self.supervisor = Supervisor()
+        """Runs the background work of this process."""
         self.clock = make_clock(settings)
-        keeps = self._was_known if settings.as_of else None
+        # A simulated desk cannot price what was imported.
+        keeps = self._was_known if settings.as_of or settings.simulated else None
         self.watchlist = WatchlistFile(settings.watchlist_file, self._default_watchlist, keeps)
         self._known_then: set[Instrument] = set()
-        self._stored: tuple[Hashable, tuple[Instrument, ...]] = (None, ())
-        """The stored instruments, and the state of the store that they were read at."""
+        self.answers_early = False
+        """True if it answers more than one call: calls do not wait for what takes long, and the next ones have it."""
+        self.record_connections = RecordConnections(settings.database_url, self._load_records)
+        self._stored = StoredInstruments(lambda: self.store, self.threads, is_remote=bool(settings.influx_url))
 
     @property
     def data(self) -> str:
@@ -83,11 +96,7 @@ class Desk:
         """Returns the instruments that have stored bars; those known before while the store fails."""
         if not self.settings.influx_url and not self.settings.bar_folder.exists():
             return ()
-        with suppress(StoreError):
-            state = self.store.changes()
-            if state != self._stored[0]:
-                self._stored = (state, tuple(sorted({series.instrument for series in self.store.stored()})))
-        return self._stored[1]
+        return self._stored.read()
 
     @property
     def truth_of_pushes(self) -> dict[str, Any]:
@@ -98,7 +107,7 @@ class Desk:
 
     async def facts(self, bars: Bars, *, from_minutes: bool = False) -> BarFacts:
         """What closed bars are made of, their sources, and the failure of the feed if they are only the stored ones."""
-        from openbell.desk.bar_facts import bar_facts
+        from openbell.desk.bars.facts import bar_facts
 
         return await bar_facts(self.bars, bars, from_minutes=from_minutes)
 
@@ -116,7 +125,7 @@ class Desk:
             raise StoreError(f"{folder} leads to simulated bars: they are never served as real ones")
         if settings.read_only:
             from openbell.stores.overlay import OverlayStore
-            from openbell.stores.views import ParquetView
+            from openbell.stores.parquet.read_only import ParquetView
 
             return OverlayStore(ParquetView(folder, origins), origins)
         return ParquetStore(folder, origins)
@@ -138,14 +147,14 @@ class Desk:
     @cached_property
     def symbol_advice(self) -> SymbolAdvice:
         """Suggestions for unknown symbols."""
-        from openbell.desk.symbol_advice import SymbolAdvice
+        from openbell.desk.bars.symbol_advice import SymbolAdvice
 
-        return SymbolAdvice(self)
+        return SymbolAdvice(lambda: self.bars, self.watchlist)
 
     @cached_property
     def bars(self) -> BarService:
         """Closed bars."""
-        from openbell.desk.bars import BarService
+        from openbell.desk.bars.service import BarService
 
         bars = BarService(self.store, self.feed, self.clock, self.threads)
         bars.history.on_stored = self.hub.poke
@@ -165,103 +174,188 @@ class Desk:
     @cached_property
     def signals(self) -> SignalService:
         """Signals on closed bars."""
-        from openbell.desk.signals import SignalService
+        from openbell.desk.quotes.signals import SignalService
 
         return SignalService(self.bars, self.watchlist)
 
     @cached_property
     def quotes(self) -> QuoteService:
         """Current prices and volatility."""
-        from openbell.desk.quotes import QuoteService
+        from openbell.desk.quotes.service import QuoteService
 
         return QuoteService(self.bars, stale_after=self.settings.stale_after)
 
     @cached_property
     def arche(self) -> Arche:
         """The quotes API: this desk's, or the one that the settings name."""
-        from openbell.desk.arche.upstreams import Arche
+        from openbell.desk.quotes.arche.local import LocalParts
+        from openbell.desk.quotes.arche.upstreams import Arche
 
-        return Arche(self)
+        local = LocalParts(
+            bars=lambda: self.bars,
+            hint=self.symbol_advice.hint,
+            checks=lambda: {**self.checks(writing=False), "feed": feed_check(lambda: self.bars)},
+            timeout=self.settings.timeout,
+            stale_after=self.settings.stale_after,
+        )
+        return Arche(self.settings, local)
 
     @cached_property
     def charts(self) -> ChartService:
         """Pictures."""
-        from openbell.desk.charts import ChartService
+        from openbell.desk.pictures.charts import ChartService
 
-        return ChartService(self._worker)
+        return ChartService(self._drawing)
 
     @cached_property
     def chart_images(self) -> ChartImages:
         """Chart images of configs."""
-        from openbell.desk.chart_image.service import ChartImages
+        from openbell.desk.pictures.chart_image.service import ChartImages, ImageParts
 
-        return ChartImages(self, self._worker)
+        parts = ImageParts(
+            settings=self.settings,
+            clock=self.clock,
+            bars=lambda: self.bars,
+            indicators=lambda: self.indicators,
+            advice=self.symbol_advice,
+            watchlist=self.watchlist,
+            threads=self.threads,
+            drawing=self._drawing,
+            is_gateway=lambda: self.arche.is_gateway,
+        )
+        return ChartImages(parts)
 
     @cached_property
     def indicators(self) -> IndicatorService:
         """Indicators on closed bars."""
-        from openbell.desk.indicators import IndicatorService
+        from openbell.desk.pictures.indicators import IndicatorService
 
-        return IndicatorService(self.bars, self.feed, self._worker)
+        return IndicatorService(self.bars, self.feed)
 
     @cached_property
     def backtests(self) -> BacktestService:
         """Backtests and sweeps of strategies."""
-        from openbell.desk.backtests import BacktestService
+        from openbell.desk.research.backtests import BacktestService
 
         return BacktestService(self.bars, self._backtester, self.settings.dask)
 
     @cached_property
     def _backtester(self) -> Backtester:
         """Runs backtests, in this process or at a service."""
-        from openbell.desk.backtester import make_backtester
+        from openbell.desk.research.backtester import make_backtester
 
         return make_backtester(self.settings)
 
     @cached_property
     def strategies(self) -> StrategyDesk:
         """Strategy specs, their implementations, signals and consensus."""
-        from openbell.desk.strategies.desk import StrategyDesk
+        from openbell.desk.research.strategies.desk import StrategyDesk, StrategyParts
 
-        return StrategyDesk(self, self.trading)
+        trading = self.trading
+        parts = StrategyParts(
+            settings=self.settings,
+            clock=self.clock,
+            hub=self.hub,
+            supervisor=self.supervisor,
+            watchlist=self.watchlist,
+            records=lambda: trading.records,
+            writes=lambda: trading.writes,
+            settle_scenario=trading.settle_scenario,
+            failing=trading.failing,
+            bars=lambda: self.bars,
+            answers_early=lambda: self.answers_early,
+        )
+        return StrategyDesk(parts)
 
     @cached_property
-    def _worker(self) -> ThreadPoolExecutor:
-        """Computes indicators and draws charts. One thread: a large picture takes 100 MB, and two would not be faster."""
-        return ThreadPoolExecutor(1, "charts")
+    def _drawing(self) -> Threads:
+        """Draws charts, one for a principal at a time: a large picture takes 100 MB, and two would not be faster."""
+        return Threads("charts", 2, 1)
 
     @cached_property
     def crossing_alerts(self) -> CrossingAlertService:
         """Subscriptions to signals."""
-        from openbell.desk.crossing_alerts import CrossingAlertService
+        from openbell.desk.alerts.crossing_alerts import CrossingAlertService
 
-        return CrossingAlertService(self.signals, self.hub)
+        return CrossingAlertService(
+            self.signals, self.hub, Quota.of(self.settings, "quota_subscriptions"), self.supervisor
+        )
 
     @cached_property
     def trading(self) -> TradingDesk:
         """Orders, alerts, decisions and their records."""
-        from openbell.desk.trading.desk import TradingDesk
+        from openbell.desk.trading_desk import TradingDesk, TradingParts
 
-        return TradingDesk(self, scenario=self.settings.acts_in)
+        parts = TradingParts(
+            settings=self.settings,
+            clock=self.clock,
+            hub=self.hub,
+            supervisor=self.supervisor,
+            truth_of_pushes=self.truth_of_pushes,
+            bars=lambda: self.bars,
+            indicators=lambda: self.indicators,
+            signals=lambda: self.signals,
+            follow=self._follow,
+        )
+        return TradingDesk(parts, scenario=self.settings.acts_in)
+
+    async def _follow(self, lease: Lease | None, until: int) -> int:
+        return await self.strategies.follower.step(lease, until)
+
+    async def _load_records(self) -> Records:
+        # In a thread, because the imports take longer than the answer to `initialize` may.
+        await asyncio.to_thread(import_module, "openbell.desk.trading_desk")
+        return self.trading.records
 
     @cached_property
     def webhooks(self) -> WebhookService:
         """Webhooks of principals."""
-        from openbell.desk.webhooks.service import WebhookService
+        from openbell.desk.alerts.webhooks.service import WebhookService
 
         return WebhookService(self.trading.records, self.settings.trusted_origins)
 
     @cached_property
     def health(self) -> DeskHealth:
         """The state of the parts in this process, and the figures to watch."""
-        from openbell.desk.health.monitor import DeskHealth
+        from openbell.desk.operations.health.monitor import DeskHealth, HealthSources
 
-        return DeskHealth(self)
+        sources = HealthSources(
+            settings=self.settings,
+            clock=self.clock,
+            supervisor=self.supervisor,
+            watchlist=self.watchlist,
+            checks=self.checks(),
+            bars=lambda: self.bars,
+            store=lambda: self.store,
+            records=lambda: self.trading.records,
+            engine=lambda: self.trading.engine.status if self.trading.writes else None,
+            halt_file=lambda: self.trading.halt_file,
+        )
+        return DeskHealth(sources)
+
+    def checks(self, *, writing: bool = True) -> dict[str, Check]:
+        """Returns the checks of the stores: the records can be read and, if this desk writes, written to; bars can be read.
+
+        Without `writing`, reading the records is enough.
+        """
+        return {
+            "records": record_check(lambda: self.trading.records, lambda: writing and self.trading.writes),
+            "bars": bar_check(lambda: self.store),
+        }
+
+    def checks_in_use(self) -> dict[str, Check]:
+        """Returns the checks of the stores that this process has opened; they only read."""
+        opened = {"records": self.has_made("trading") and self.trading.has_records, "bars": self.has_made("store")}
+        return {name: check for name, check in self.checks(writing=False).items() if opened[name]}
+
+    def has_made(self, part: str) -> bool:
+        """Returns True if a part was used: parts are made on first use."""
+        return part in vars(self)
 
     @property
     def account(self) -> str:
         """The kind of account that results show: `paper` or `live`."""
-        return "live" if self.settings.live else "paper"
+        return self.settings.account_kind
 
     async def __aenter__(self) -> Self:
         return self
@@ -270,37 +364,41 @@ class Desk:
         await self.symbol_advice.add_to(error)  # for commands; `protocol.service` does it for tools
         await self.close()
 
+    _CLOSING: ClassVar[Mapping[str, Callable[[Desk], Awaitable[None]]]] = {
+        "record_connections": lambda self: self.record_connections.close(),
+        "health": lambda self: self.health.close(),
+        "strategies": lambda self: self.strategies.close(),
+        "trading": lambda self: self.trading.close(),
+        "crossing_alerts": lambda self: self.crossing_alerts.close(),
+        "arche": lambda self: self.arche.close(),
+        "chart_images": lambda self: self.chart_images.close(),
+        "supervisor": lambda self: self.supervisor.close(),
+        "hub": lambda self: self.hub.close(),
+        "_backtester": lambda self: self._backtester.close(),
+        "_drawing": lambda self: self._abandon_drawing(),
+        "feed": lambda self: self.feed.close(),
+        "store": lambda self: self._close_store(),
+    }
+    """How parts are closed: each before those that it uses. The order in which they are made is that of their first use."""
+
     async def close(self) -> None:
         """Close every part that was made."""
-        if "health" in self.__dict__:
-            self.health.checks.close()
-        if "strategies" in self.__dict__:
-            await self.strategies.close()
-        if "trading" in self.__dict__:
-            await self.trading.close()
-        if "crossing_alerts" in self.__dict__:
-            await self.crossing_alerts.close()
-        if "arche" in self.__dict__:
-            await self.arche.close()
-        if "chart_images" in self.__dict__:
-            await self.chart_images.close()
-        if "hub" in self.__dict__:
-            await self.hub.close()
-        if "_backtester" in self.__dict__:
-            await self._backtester.close()
-        if "_worker" in self.__dict__:
-            self._worker.shutdown(wait=False, cancel_futures=True)
-        if "feed" in self.__dict__:
-            await self.feed.close()
-        if "store" in self.__dict__:
-            # Threads of cancelled tasks may still use the store: wait for them before it is closed.
-            await self.threads.close()
-            self.store.close()
+        for part, close in self._CLOSING.items():
+            if self.has_made(part):
+                await close(self)
+
+    async def _abandon_drawing(self) -> None:
+        self._drawing.abandon()
+
+    async def _close_store(self) -> None:
+        # Threads of cancelled tasks may still use the store: wait for them before it is closed.
+        await self.threads.close()
+        self.store.close()
 
 
 def make_influx(settings: Settings) -> InfluxHttp:
     """Returns a client of the database of bars."""
-    from openbell.stores.influx_http import InfluxHttp, Pool
+    from openbell.stores.influx.http import InfluxHttp, Pool
 
     if not settings.simulated and re.search(r"_simulated_\d+$", settings.influx_database):
         raise StoreError(f"{settings.influx_database} holds simulated bars: they are never served as real ones")
@@ -322,8 +420,8 @@ def _influx(settings: Settings, origins: frozenset[Origin]) -> BarStore:
     # Without a live feed, other programs write to the database.
     shared = feed_of(settings.feed).origin in {Origin.IMPORTED, Origin.REPLAY}
     if settings.read_only:
+        from openbell.stores.influx.read_only import InfluxView
         from openbell.stores.overlay import OverlayStore
-        from openbell.stores.views import InfluxView
 
         return OverlayStore(InfluxView(http, settings.bar_folder, origins, shared=shared), origins)
     return InfluxStore(http, settings.bar_folder, origins, shared=shared)

@@ -9,9 +9,9 @@ from typing import Protocol
 from openbell.market.bars import Bars
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
-from openbell.market.plan import Native
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
+from openbell.market.series_plan import Native
 from openbell.market.timeframes import Timeframe
 
 

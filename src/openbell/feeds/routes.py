@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from openbell.market.bars import Bars
     from openbell.market.extras import Extra
     from openbell.market.instruments import Instrument
-    from openbell.market.plan import Native
     from openbell.market.series import Series
+    from openbell.market.series_plan import Native
     from openbell.market.timeframes import Timeframe
 
 _ALONE = frozenset({Origin.SIMULATED, Origin.REPLAY})

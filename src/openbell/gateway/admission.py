@@ -9,11 +9,11 @@ from typing import Protocol
 
 from starlette.types import Scope as ASGIScope
 
-from openbell.desk.principals import OPERATOR
-from openbell.gateway.guard.addresses import is_local
+from openbell.desk.settings.principals import OPERATOR
+from openbell.gateway.guard.addresses import is_from_other_page, is_local
 from openbell.gateway.guard.headers import headers_of
 from openbell.gateway.guard.refusals import Refusal
-from openbell.gateway.oauth.scopes import scope_text
+from openbell.gateway.oauth.scopes import DEFAULT, scope_text
 from openbell.market.errors import OpenbellError
 from openbell.protocol.session import Principal, Scope
 
@@ -22,6 +22,11 @@ log = logging.getLogger(__name__)
 _BEARER = re.compile(rb"bearer +([A-Za-z0-9._~+/-]{1,4096}=*)", re.IGNORECASE)
 _READER = Principal(OPERATOR, frozenset({Scope.READ}), anonymous=True)
 _UNSIGNED = "a token is needed: scripts use one of openbell token add, WWW-Authenticate leads other clients to OAuth"
+_ASKED = scope_text(DEFAULT)
+"""The scope that a challenge without a tool names: clients ask for it first."""
+_FROM_PAGE = Refusal(
+    403, "origin_not_allowed", "Web pages cannot read without a token: send one, or open the address itself."
+)
 _UNAVAILABLE = Refusal(503, "unavailable", "The store of users and tokens does not answer: retry later.", 5.0)
 
 
@@ -64,8 +69,8 @@ class Admission:
         given = headers_of(scope).all(b"authorization")
         if not given:
             if self._open_reading and is_local(scope):
-                return _READER
-            return self._refuse(scope, 401, resource, None, None, _UNSIGNED)
+                return _FROM_PAGE if is_from_other_page(scope) else _READER
+            return self._refuse(scope, 401, resource, None, _ASKED, _UNSIGNED)
         found = _BEARER.fullmatch(given[0].strip()) if len(given) == 1 else None
         try:
             principal = None if found is None else await self._credentials.principal(found[1].decode("ascii"), resource)
@@ -78,7 +83,7 @@ class Admission:
                 if found is None
                 else "the token is unknown, expired, revoked or for another resource"
             )
-            return self._refuse(scope, 401, resource, "invalid_token", None, text)
+            return self._refuse(scope, 401, resource, "invalid_token", _ASKED, text)
         return principal
 
     def lacks(
@@ -94,7 +99,7 @@ class Admission:
 
     def needs_token(self, request: ASGIScope, resource: str, what: str) -> Refusal:
         """Returns the refusal of a call without a token that changes something."""
-        return self._refuse(request, 401, resource, None, None, f"{what} needs a token: reading alone does not")
+        return self._refuse(request, 401, resource, None, _ASKED, f"{what} needs a token: reading alone does not")
 
     def _refuse(
         self, request: ASGIScope, status: int, resource: str, error: str | None, scope: str | None, message: str

@@ -14,20 +14,23 @@ from typing import TYPE_CHECKING, Self
 
 from starlette.routing import Route, Router
 
-from openbell.desk.access import make_access
-from openbell.desk.arche.contract import HEALTH, LIVE
-from openbell.desk.chart_image.pictures import PATH as PICTURES
-from openbell.desk.health.asking import PATH as HEALTH_REPORT
+from openbell.desk.operations.health.asking import PATH as HEALTH_REPORT
+from openbell.desk.pictures.chart_image.pictures import PATH as PICTURES
+from openbell.desk.quotes.arche.contract import HEALTH, LIVE
+from openbell.desk.settings.access import make_access
 from openbell.gateway.admission import Admission, AnyOf
+from openbell.gateway.calls import CallWatch
 from openbell.gateway.chart_img import bodies as chart_bodies
 from openbell.gateway.chart_img.endpoint import CHART, ChartEndpoint
 from openbell.gateway.chart_img.endpoint import TOOLS as CHART_TOOLS
 from openbell.gateway.guard.audit import Audit
 from openbell.gateway.guard.chain import guarded
 from openbell.gateway.guard.health import HealthReport, Readiness
+from openbell.gateway.guard.limits import Limits, rates_of
 from openbell.gateway.guard.metrics import Metrics, MetricsPage
 from openbell.gateway.guard.refusals import Refusal
 from openbell.gateway.oauth.credentials import OAuthCredentials, StaticTokens
+from openbell.gateway.oauth.recording import OAuthLog
 from openbell.gateway.oauth.resources import Resources, challenge
 from openbell.gateway.oauth.routes import oauth_routes
 from openbell.gateway.outbound import Outbound
@@ -38,7 +41,6 @@ from openbell.gateway.streamable import wire
 from openbell.gateway.streamable.endpoint import Endpoint, session_of
 from openbell.gateway.streamable.listening import Listening
 from openbell.gateway.streamable.pushes import PushStreams
-from openbell.gateway.watching import CallWatch
 from openbell.gateway.webhooks.inbound import inbound_route
 from openbell.market.clock import SystemClock
 from openbell.protocol.access import pushed_methods
@@ -46,10 +48,11 @@ from openbell.protocol.server import build
 from openbell.protocol.service import Runner
 from openbell.protocol.session import Scope
 from openbell.servers import NAMES, load
+from openbell.stores.threads import Threads
 
 if TYPE_CHECKING:
+    from openbell.desk.alerts.inbox import Inbox
     from openbell.desk.desk import Desk
-    from openbell.desk.trading.inbox import Inbox
 
 MAIN = "chartgen"
 _ALIASES = {"POST": frozenset({"/", "/message"}), "GET": frozenset({"/sse"})}
@@ -75,7 +78,8 @@ class Gateway:
         self._services = {name: load(name, underscore_names=settings.underscore_names) for name in self.paths.values()}
         tools = {name: tuple(service.by_name) for name, service in self._services.items()}
         self.metrics = Metrics({**tools, "quotes": QUOTES.values(), "chart-img": CHART_TOOLS})
-        self._pushes = PushStreams(self._inbox)
+        self._pushes = PushStreams(self._inbox, supervisor=desk.supervisor)
+        self._threads = Threads("messages")
         self.withdraw: Callable[[], None] = lambda: None
         """Removes the file that tells this machine's programs where the gateway is."""
         self._stack = AsyncExitStack()
@@ -105,8 +109,10 @@ class Gateway:
         self._watch = CallWatch(self._settings, self.metrics, self._audit)
         if self._audit is not None:
             self._stack.push_async_callback(asyncio.to_thread, self._audit.close)
-        outbound = Outbound(trusted=self._settings.trusted_origins)
-        routes: list[Route] = [*oauth_routes(self._access, self._resources, outbound), inbound_route(self._desk)]
+        # Origins that webhooks may reach are no origins from which strangers may have documents fetched.
+        limits, record = Limits(rates_of(self._settings)), OAuthLog(self._audit)
+        oauth = oauth_routes(self._access, self._resources, Outbound(), limits=limits, record=record)
+        routes: list[Route] = [*oauth, inbound_route(self._desk)]
         self._router = Router(routes, redirect_slashes=False, default=self._unknown)
         self._ready = Readiness(self._desk.health.checks)
         self._desk.arche.is_gateway = True
@@ -117,6 +123,7 @@ class Gateway:
 
     async def __aexit__(self, *_error: object) -> None:
         await self.close_streams()
+        self._threads.abandon()
         await self._stack.aclose()
 
     async def close_streams(self) -> None:
@@ -186,6 +193,7 @@ class Gateway:
                 pushes=self._pushes,
                 pushed=pushed,
                 watch=self._watch,
+                threads=self._threads,
             )
         return self._endpoints[path]
 

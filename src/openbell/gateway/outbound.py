@@ -11,33 +11,20 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
 
-from openbell.desk.targets import Target, parse_target, require_public
 from openbell.market.errors import OutboundFailed, OutboundRefused
+from openbell.net.addresses import require_public
+from openbell.net.http import LARGEST_HEAD, Bounds, Fault, HttpClient, HttpFailed
+from openbell.net.outbound_urls import Target, parse_target
+from openbell.net.response import Response
 
-if TYPE_CHECKING:
-    import httpx2
+__all__ = ["Outbound", "OutboundFailed", "OutboundRefused", "system_addresses"]
 
-__all__ = ["Answer", "Outbound", "OutboundFailed", "OutboundRefused", "system_addresses"]
-
-LARGEST_HEAD = 32_768
-"""Bytes of all header names and values of an answer. The HTTP library stops reading a head at 100 KiB."""
 MOST_ADDRESSES = 4
 """How many addresses of a name are tried."""
 
+_Sent = tuple[str, Mapping[str, str], bytes]
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An HTTP response. The names of headers are in lower case; the body is as it was sent, never decompressed."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 async def system_addresses(host: str, port: int) -> Sequence[str]:
@@ -55,7 +42,7 @@ class Outbound:
         """`trusted` are origins (`http://127.0.0.1:9000`) for which plain HTTP and private addresses are allowed."""
         self._trusted = frozenset(trusted)
         self._resolve = resolve
-        self._given_tls = tls
+        self._tls = tls
 
     async def request(
         self,
@@ -66,7 +53,7 @@ class Outbound:
         body: bytes = b"",
         limit: int = 65_536,
         timeout: float = 10.0,  # noqa: ASYNC109 - bounds the whole request, including the resolution of the name
-    ) -> Answer:
+    ) -> Response:
         """Send one request. `limit` is the largest body of the answer in bytes, `timeout` bounds everything in seconds.
 
         Raises `OutboundRefused` if the URL or one of its addresses is not allowed (nothing was sent), and
@@ -93,78 +80,46 @@ class Outbound:
         return found[:MOST_ADDRESSES]
 
     async def _first(
-        self,
-        target: Target,
-        addresses: Sequence[str],
-        request: tuple[str, Mapping[str, str], bytes],
-        limit: int,
-        connect: float,
-    ) -> Answer:
+        self, target: Target, addresses: Sequence[str], request: _Sent, limit: int, connect: float
+    ) -> Response:
         """Returns the answer of the first address that accepts a connection."""
-        import httpx2
-
         method, headers, body = request
         # Ours come last: nobody else chooses the Host, the encoding or the life of the connection.
         own = {"Host": target.authority, "Accept-Encoding": "identity", "Connection": "close"}
-        sent = {name.lower(): value for name, value in ({"User-Agent": "openbell"} | dict(headers) | own).items()}
+        sent = {name.lower(): value for name, value in (dict(headers) | own).items()}
+        bounds = Bounds(whole=None, connect=connect, largest=limit)
         for last, address in ((address is addresses[-1], address) for address in addresses):
             literal = f"[{address}]" if ":" in address else address
+            client = HttpClient(
+                f"{target.scheme}://{literal}:{target.port}", None, bounds, proxies=False, tls=self._tls
+            )
             try:
-                whole = httpx2.Request(
-                    method,
-                    f"{target.scheme}://{literal}:{target.port}{target.path}",
-                    headers=sent,
-                    content=body,
-                    extensions={"sni_hostname": target.host, "timeout": {"connect": connect}},
-                )
-                return await self._send(whole, limit)
-            except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-                if last:
-                    raise OutboundFailed(f"no connection to the host ({_cause(error)})") from None
-            except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-                raise OutboundFailed(f"the request failed ({_cause(error)})") from None
+                return await client.send(method, target.path, headers=sent, body=body, server_name=target.host)
+            except HttpFailed as error:
+                if error.sent or last:
+                    raise _failure(error, limit) from None
+            finally:
+                await client.close()
         raise AssertionError("unreachable: there is at least one address")
 
-    async def _send(self, request: httpx2.Request, limit: int) -> Answer:
-        """Send a request over a connection of its own and read at most `limit` bytes of the body."""
-        import httpx2
 
-        async with httpx2.AsyncHTTPTransport(verify=self._tls, trust_env=False) as transport:
-            response = await transport.handle_async_request(request)
-            try:
-                return await _read(response, limit)
-            finally:
-                await response.aclose()
-
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        import httpx2
-
-        return self._given_tls or httpx2.create_ssl_context()
+def _failure(error: HttpFailed, limit: int) -> OutboundFailed:
+    if error.fault is Fault.LARGE_HEAD:
+        return OutboundFailed(f"the headers of the answer have more than {LARGEST_HEAD} bytes", status=error.status)
+    if error.fault is Fault.LARGE_BODY:
+        return OutboundFailed(f"the answer has more than {limit} bytes", status=error.status)
+    if error.status is not None:
+        return OutboundFailed(f"the answer ended in its middle ({_cause(error)})", status=error.status)
+    if not error.sent:
+        return OutboundFailed(f"no connection to the host ({_cause(error)})")
+    return OutboundFailed(f"the request failed ({_cause(error)})")
 
 
-async def _read(response: httpx2.Response, limit: int) -> Answer:
-    import httpx2
-
-    status = response.status_code
-    if sum(len(name) + len(value) for name, value in response.headers.raw) > LARGEST_HEAD:
-        raise OutboundFailed(f"the headers of the answer have more than {LARGEST_HEAD} bytes", status=status)
-    body = bytearray()
-    try:
-        async for chunk in response.aiter_raw():
-            body += chunk
-            if len(body) > limit:
-                raise OutboundFailed(f"the answer has more than {limit} bytes", status=status)
-    except httpx2.HTTPError as error:
-        raise OutboundFailed(f"the answer ended in its middle ({_cause(error)})", status=status) from None
-    return Answer(status, dict(response.headers.items()), bytes(body))
-
-
-def _cause(error: Exception) -> str:
+def _cause(error: HttpFailed) -> str:
     """The kind of a failure. The text of an error may hold an address or a header, so only TLS's own reason is kept."""
-    cause = error
+    cause: Exception = error
     while (inner := cause.__cause__ or cause.__context__) is not None and isinstance(inner, Exception):
         cause = inner
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"certificate: {cause.verify_message}"
-    return type(error).__name__
+    return str(error)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 import uvicorn
 
-from openbell.desk.arche import gateway_file
-from openbell.desk.arche.gateway_file import NAME
+from openbell.desk.quotes.arche import gateway_file
+from openbell.desk.quotes.arche.gateway_file import NAME
 from openbell.gateway.app import Gateway
-from openbell.gateway.guard.connections import server_options
+from openbell.gateway.guard.accepting import Acceptor, Connection, most_connections
+from openbell.gateway.guard.connections import TimedProtocol, server_options
 from openbell.gateway.quotes.keys import OwnKey
 from openbell.market.errors import SettingsError
 
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-DRAIN_SECONDS = 20
-"""How long requests in progress may take when the gateway stops."""
+DRAIN_SECONDS = 3
+"""How long requests in progress may take when the gateway stops: the process ends within 5 s."""
 _BACKLOG = 2048
 
 
@@ -51,19 +53,18 @@ def bind(settings: Settings) -> socket.socket:
 async def serving(desk: Desk, listener: socket.socket) -> AsyncIterator[Gateway]:
     """Serve while the context lasts; at its end, streams are closed and requests in progress are answered."""
     async with Gateway(desk, listener.getsockname()[1]) as gateway:
-        options = server_options(desk.settings)
-        config = uvicorn.Config(gateway, lifespan="off", timeout_graceful_shutdown=DRAIN_SECONDS, **options)
-        server = _Server(config)
-        task = asyncio.create_task(server.serve([listener]), name="gateway")
+        http = _Http(gateway, desk.settings, listener)
+        task = desk.supervisor.background("gateway", http.run)
         try:
             with _announced(desk.settings, gateway):
                 yield gateway
         finally:
             await gateway.close_streams()
-            server.should_exit = True
-            await task
+            http.stop()
+            await asyncio.wait({task}, timeout=DRAIN_SECONDS + 1)
+            task.cancel()
             # Those that came while the gateway stopped.
-            for left in list(server.server_state.connections):
+            for left in list(http.server.server_state.connections):
                 left.transport.abort()
             await asyncio.sleep(0)  # lets the loop close them
 
@@ -87,8 +88,52 @@ def _announced(settings: Settings, gateway: Gateway) -> Iterator[None]:
         gateway.withdraw()
 
 
+class _Http:
+    """Serves HTTP on a socket; a server that fails is replaced by a new one."""
+
+    def __init__(self, gateway: Gateway, settings: Settings, listener: socket.socket) -> None:
+        options = server_options(settings)
+        self._config = uvicorn.Config(gateway, lifespan="off", timeout_graceful_shutdown=DRAIN_SECONDS, **options)
+        self._listener = listener
+        self._stopping = False
+        self.server = _Server(self._config)
+
+    async def run(self) -> None:
+        """Serve until `stop` was called. Raises what makes the server fail."""
+        self.server = _Server(self._config)
+        self.server.should_exit = self._stopping
+        try:
+            await self.server.serve([self._listener])
+        except Exception:
+            for each in self.server.servers:
+                each.close()
+            raise
+        if not self._stopping:
+            raise RuntimeError("the HTTP server has ended")
+
+    def stop(self) -> None:
+        """Accept no more connections, answer the requests in progress, and end."""
+        self._stopping = self.server.should_exit = True
+
+
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: the command stops the whole desk."""
+    """uvicorn with a limit of connections, and without its signal handlers: the command stops the whole desk."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn."""
+        if os.name == "nt":
+            await super().startup(sockets)
+            return
+        most = most_connections()
+
+        def make() -> TimedProtocol:
+            made = TimedProtocol(self.config, self.server_state, self.lifespan.state)
+            made.most = most
+            return made
+
+        connections = cast("set[Connection]", self.server_state.connections)
+        self.servers = [Acceptor(each, make, connections, most) for each in sockets or ()]  # type: ignore[misc]
+        self.started = True
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

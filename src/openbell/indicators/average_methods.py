@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from openbell.indicators.averages import ema
-from openbell.indicators.exact_averages import ExactAverage
-from openbell.indicators.exact_averages import ema as running_ema
 from openbell.indicators.spec import Parameter
-from openbell.indicators.weighted import RunningWeightedAverage, linear_weights, weighted_average
-from openbell.indicators.windows import RunningMean, window_mean
+from openbell.indicators.weighted import linear_weights, weighted_average
+from openbell.indicators.windows import window_mean
 from openbell.market.bars import Values
 
 METHODS = ("simple", "exponential", "weighted")
@@ -21,10 +19,3 @@ def average(values: Values, length: int, method: str) -> Values:
     if method == "weighted":
         return weighted_average(values, linear_weights(length))
     return window_mean(values, length)
-
-
-def running_average(length: int, method: str) -> ExactAverage | RunningMean | RunningWeightedAverage:
-    """`average`, one value at a time."""
-    if method == "exponential":
-        return running_ema(length)
-    return RunningWeightedAverage(linear_weights(length)) if method == "weighted" else RunningMean(length)

@@ -113,13 +113,6 @@ class Signal:
         return replace(self, index=self.index + by, extreme=extreme)
 
 
-class BarSignal(NamedTuple):
-    """A signal of the latest bar of a stream."""
-
-    label: str
-    value: float
-
-
 @dataclass(frozen=True, slots=True)
 class Channels:
     """The result of one computation."""

@@ -13,18 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from openbell.indicators.channels import Segment, Signal
+from openbell.indicators.float_ties import OSCILLATOR, Mask, above, at_least, at_most, below
 from openbell.indicators.fractals import CONFIRMS_AFTER, Divergences, bearish, bottoms, bullish
 from openbell.indicators.rules import (
-    Condition,
-    Mask,
     Rule,
-    Value,
     crosses_above,
-    negated,
     signals_at,
     signals_by_label,
 )
-from openbell.indicators.ties import OSCILLATOR, above, at_least, at_most, below
 from openbell.market.bars import Bars, Values
 
 WAVE_TOP, WAVE_BOTTOM = 45.0, -65.0
@@ -100,7 +96,7 @@ class KindDivergences:
 
 
 def cross_rules(
-    before: Sequence[Value], now: Sequence[Value], oversold: float, overbought: float, strict: bool
+    before: Sequence[Values], now: Sequence[Values], oversold: float, overbought: float, strict: bool
 ) -> Sequence[Rule]:
     """`buy` and `sell` at crosses in the zones, small ones at other crosses; `strict` needs RSI and stochastic to agree."""
     (fast_before, slow_before, _, _), (fast, slow, rsi, stoch) = before, now
@@ -114,12 +110,14 @@ def cross_rules(
     return (
         ("buy", buy, slow),
         ("sell", sell, slow),
-        ("buy_small", up & negated(buy), slow),
-        ("sell_small", down & negated(sell), slow),
+        ("buy_small", up & ~buy, slow),
+        ("sell_small", down & ~sell, slow),
     )
 
 
-def divergence_rules(found: Sequence[Condition], slow: Value, rsi: Value, stoch: Value) -> Iterator[Rule]:
+def divergence_rules(
+    found: Sequence[Mask], slow: Values, rsi: Values, stoch: Values
+) -> Iterator[tuple[str, Mask, Values]]:
     """A signal for each of `KINDS`, and one for any of each direction."""
     values = {"slow": slow, "rsi": rsi, "stoch": stoch}
     for kind, condition in zip(KINDS, found, strict=True):
@@ -128,7 +126,7 @@ def divergence_rules(found: Sequence[Condition], slow: Value, rsi: Value, stoch:
     yield "any_bear_div", found[1] | found[3] | found[5], slow
 
 
-def is_gold(deep: Value, deep_rsi: Value, slow: Value) -> Condition:
+def is_gold(deep: Values, deep_rsi: Values, slow: Values) -> Mask:
     """Returns True if the wave has risen from its last deep bottom, where the RSI was low: a gold buy, given a divergence.
 
     `deep` and `deep_rsi` are WT2 and RSI at the centre of that bottom.

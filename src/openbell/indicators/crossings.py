@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.indicators.evaluation import Computed
+from openbell.indicators.float_ties import OSCILLATOR, above, below
 from openbell.indicators.line_pairs import Unit
-from openbell.indicators.ties import OSCILLATOR, above, below
 from openbell.market.bars import Bars, Values
 
 MOST_AVERAGES = 6

@@ -1,4 +1,4 @@
-"""Sums that restart with every trading day, added in the same order as in a stream."""
+"""Sums that restart with every trading day."""
 
 from __future__ import annotations
 

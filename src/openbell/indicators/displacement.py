@@ -1,9 +1,6 @@
-"""Lines that are drawn a number of bars after the bar that determines them, over arrays and one value at a time."""
+"""Lines that are drawn a number of bars after the bar that determines them."""
 
 from __future__ import annotations
-
-from collections import deque
-from math import nan
 
 import numpy as np
 
@@ -25,17 +22,3 @@ def beyond_the_last(values: Values, by: int) -> Values:
     kept = min(by, len(values))
     out[by - kept :] = values[len(values) - kept :]
     return out
-
-
-class Delay:
-    """`shifted_later`, one value at a time."""
-
-    __slots__ = ("_values",)
-
-    def __init__(self, by: int) -> None:
-        self._values = deque([nan] * (by + 1), maxlen=by + 1)
-
-    def update(self, value: float) -> float:
-        """The value of `by` bars ago; NaN before the first."""
-        self._values.append(value)
-        return self._values[0]

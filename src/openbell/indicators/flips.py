@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from openbell.indicators.channels import Direction, Signal
-from openbell.indicators.rules import Rule, Value, array_signals
+from openbell.indicators.rules import Rule, array_signals
 from openbell.market.bars import Values
 
 SIGNALS = {"flip_up": Direction.UP, "flip_down": Direction.DOWN}
 _UP, _DOWN = SIGNALS
 
 
-def flip_rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
+def flip_rules(before: Sequence[Values], now: Sequence[Values]) -> Sequence[Rule]:
     """A flip is a change between the sides 1 (up) and −1 (down). The values are the side and the value of the signal."""
     side_before, side, value = before[0], now[0], now[1]
     return (

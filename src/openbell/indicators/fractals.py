@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, nan
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
-from openbell.indicators.rules import Condition, Value
-from openbell.indicators.ties import OSCILLATOR, above, at_least
+from openbell.indicators.float_ties import OSCILLATOR, Mask, above, at_least
 from openbell.market.bars import Values
 
 Indexes = npt.NDArray[np.intp]
@@ -22,14 +21,14 @@ CONFIRMS_AFTER = 2
 WIDTH = 2 * CONFIRMS_AFTER + 1
 
 
-def is_top(values: Sequence[Value]) -> Condition:
+def is_top(values: Sequence[Values]) -> Mask:
     """Returns True if the middle one of five consecutive values is higher than the others."""
     first, second, centre, fourth, fifth = values
     lower = [above(centre, other, OSCILLATOR) for other in (first, second, fourth, fifth)]
     return lower[0] & lower[1] & lower[2] & lower[3]
 
 
-def is_bearish(value_before: Value, high_before: Value, value: Value, high: Value) -> Condition:
+def is_bearish(value_before: Values, high_before: Values, value: Values, high: Values) -> Mask:
     """Returns True if the second of two tops is lower in the oscillator and higher in the price."""
     return (high > high_before) & above(value_before, value, OSCILLATOR)
 
@@ -76,21 +75,3 @@ def bearish(values: Values, high: Values, limit: float = -inf) -> Divergences:
 def bullish(values: Values, low: Values, limit: float = inf) -> Divergences:
     """A higher bottom of the oscillator over a lower low of the price."""
     return bearish(-values, -low, -limit)
-
-
-class RunningDivergences:
-    """`bearish`, one top at a time; for `bullish`, negate values, lows and limit."""
-
-    __slots__ = ("_high", "_limit", "_value")
-
-    def __init__(self, limit: float) -> None:
-        self._limit = limit
-        self._value = self._high = nan
-
-    def update(self, value: float, high: float) -> bool:
-        """Returns True if the next top (its value, and the high of its bar) diverges from the previous one."""
-        if not at_least(value, self._limit, OSCILLATOR):
-            return False
-        found = is_bearish(self._value, self._high, value, high)
-        self._value, self._high = value, high
-        return bool(found)

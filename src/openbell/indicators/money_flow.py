@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from openbell.indicators.spec import Bar
 from openbell.market.bars import Bars, Values
 
 
@@ -13,11 +12,3 @@ def money_flow(bars: Bars) -> Values:
     height = bars.high - bars.low
     lean = (bars.close - bars.low) - (bars.high - bars.close)
     return np.divide(lean, height, out=np.zeros(len(bars)), where=height > 0.0) * bars.volume
-
-
-def money_flow_of(bar: Bar) -> float:
-    """The money flow of one bar."""
-    height = bar.high - bar.low
-    if height <= 0.0:
-        return 0.0
-    return ((bar.close - bar.low) - (bar.high - bar.close)) / height * bar.volume

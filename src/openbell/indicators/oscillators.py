@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from math import isnan, nan
-
 import numpy as np
 
-from openbell.indicators.catalogue.rsi import RunningRsi, rsi
-from openbell.indicators.highs_and_lows import RunningExtremes, highest, highest_so_far, lowest
-from openbell.indicators.spec import Bar
-from openbell.indicators.ties import at_least, at_most
-from openbell.indicators.windows import RunningSum, window_sum
+from openbell.indicators.catalogue.rsi import rsi
+from openbell.indicators.float_ties import at_least, at_most
+from openbell.indicators.highs_and_lows import highest, highest_so_far, lowest
+from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars, Values
 
 ROUNDING = 1e-10
@@ -65,68 +62,3 @@ def _place(values: Values, high: Values, low: Values, flat: float = 0.0) -> Valu
 def _smoothed(values: Values, smooth: int, d: int) -> tuple[Values, Values]:
     k = window_sum(values, smooth) / smooth
     return k, window_sum(k, d) / d
-
-
-class RunningStochastic:
-    """%K and %D of a value within the range of highs and lows."""
-
-    __slots__ = ("_d", "_d_length", "_extremes", "_flat", "_k", "_k_length", "_waits")
-
-    def __init__(self, length: int, smooth: int, d: int, flat: float = 0.0, waits: int | None = None) -> None:
-        """`waits` is the number of values before the first place; by default the window must be full."""
-        self._extremes = RunningExtremes(length, so_far=True)
-        self._waits = length - 1 if waits is None else waits
-        self._k = RunningSum(smooth)
-        self._k_length = smooth
-        self._d = RunningSum(d)
-        self._d_length = d
-        self._flat = flat
-
-    def update(self, value: float, high: float, low: float) -> tuple[float, float]:
-        """%K and %D after this value."""
-        top, bottom = self._extremes.update(high, low)
-        if self._waits:
-            self._waits -= 1
-            return nan, nan
-        height = top - bottom
-        place = 50.0 if height <= self._flat else 100.0 * ((value - bottom) / height)
-        k = self._k.update(place) / self._k_length
-        return k, self._d.update(k) / self._d_length
-
-
-class RunningStochasticRsi:
-    """%K and %D of the RSI within its own range."""
-
-    __slots__ = ("_rsi", "_stochastic")
-
-    def __init__(self, rsi_length: int, length: int, smooth: int, d: int) -> None:
-        self._rsi = RunningRsi(rsi_length)
-        waits = stochastic_rsi_start(rsi_length, length) - rsi_length
-        self._stochastic = RunningStochastic(length, smooth, d, ROUNDING, waits)
-
-    def update(self, close: float) -> tuple[float, float]:
-        """%K and %D after this close."""
-        strength = self._rsi.update(close)
-        if isnan(strength):
-            return nan, nan
-        return self._stochastic.update(strength, strength, strength)
-
-
-class RunningMoneyFlowIndex:
-    """The money flow index, one bar at a time."""
-
-    __slots__ = ("_falling", "_price", "_rising")
-
-    def __init__(self, length: int) -> None:
-        self._rising = RunningSum(length)
-        self._falling = RunningSum(length)
-        self._price = nan
-
-    def update(self, bar: Bar) -> float:
-        """The index after this bar."""
-        price = (bar.high + bar.low + bar.close) / 3.0
-        change, self._price = price - self._price, price
-        turnover = price * bar.volume
-        rising = self._rising.update(0.0 if at_most(change, 0.0, price) else turnover)
-        moved = rising + self._falling.update(0.0 if at_least(change, 0.0, price) else turnover)
-        return 50.0 if moved == 0.0 else 100.0 * (rising / moved)

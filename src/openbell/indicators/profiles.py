@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.indicators.channels import Channels, HorizontalBar, Level, Segment
+from openbell.indicators.float_ties import TOLERANCE
 from openbell.indicators.regular_hours import session_days, session_rows
 from openbell.indicators.spec import Finer, Parameter
-from openbell.indicators.ties import TOLERANCE
 from openbell.indicators.value_area import VALUE_AREA, control_row, value_area
 from openbell.market.bars import Bars, Values, ends_of
 from openbell.market.currency_days import opens_on

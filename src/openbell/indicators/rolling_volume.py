@@ -1,22 +1,17 @@
-"""The volume below each price in the windows of the latest bars, over arrays and one bar at a time.
+"""The volume below each price in the windows of the latest bars.
 
 The range of a window is divided into rows of equal height, and the volume of a bar is spread evenly between its low and its
-high. Both forms add up the bars in different orders: `value_area` does not tell volumes apart that differ by rounding.
+high.
 """
 
 from __future__ import annotations
 
-from math import nan
-from operator import add
-
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from openbell.indicators.float_ties import TOLERANCE
 from openbell.indicators.highs_and_lows import highest, lowest
-from openbell.indicators.latest import Latest
 from openbell.indicators.profiles import Indices
-from openbell.indicators.spec import Bar
-from openbell.indicators.ties import TOLERANCE
 from openbell.market.bars import Bars, Values
 
 FLAT = 1e-8
@@ -147,61 +142,3 @@ def _stretches(bottom: Values, top: Values, longest: int) -> tuple[Indices, Indi
     count = np.diff(np.append(first, len(bottom)))
     order = np.argsort(-count, kind="stable")
     return first[order], count[order]
-
-
-class RunningVolume:
-    """The volume in each row of the window, one bar at a time."""
-
-    __slots__ = ("_age", "_bins", "_bottom", "_height", "_latest", "_new", "_range", "_sums")
-
-    def __init__(self, length: int, bins: int) -> None:
-        self._bins = bins
-        self._latest = Latest(length, 4)
-        self._age = 0
-        self._range = (nan, nan)
-        self._bottom = self._height = nan
-        self._new: list[float] = []
-        self._sums: Values = np.zeros((min(length, _LONGEST), bins))
-
-    def update(self, bar: Bar, bottom: float, top: float) -> list[float]:
-        """The volume in each row of a window from `bottom` to `top`; empty until the window is full."""
-        tall = bar.high - bar.low
-        if tall <= FLAT * bar.high:
-            low, density, flat = EDGE * bar.low, 0.0, bar.volume
-        else:
-            low, density, flat = bar.low, bar.volume / tall, 0.0
-        window = self._latest.update(low, bar.high, density, flat)
-        if window is None:
-            return []
-        self._age += 1
-        if (bottom, top) != self._range or self._age == len(self._sums):
-            self._begin(window, bottom, top)
-            return list(self._sums[0].tolist())
-        self._add(low, bar.high, density, flat)
-        return list(map(add, self._sums[self._age].tolist(), self._new))
-
-    def _begin(self, window: Values, bottom: float, top: float) -> None:
-        """The sum without its oldest bars is a part of the next windows, as long as their range is the same."""
-        self._age, self._range = 0, (bottom, top)
-        self._bottom, self._height = bottom, (top - bottom) / self._bins
-        self._new = [0.0] * self._bins
-        edges = edges_of(bottom, self._height, self._bins)
-        parts = volume_below(edges, *window[:, :, None])
-        # The newest first: a window is the sum from its oldest bar on.
-        sums = parts[len(self._sums) - 1 :: -1]
-        sums[0] = parts[len(self._sums) - 1 :].sum(axis=0)
-        sums = sums.cumsum(axis=0)[::-1]
-        sums[:, 1:] -= sums[:, :-1].copy()
-        self._sums = sums
-
-    def _add(self, low: float, high: float, density: float, flat: float) -> None:
-        """Add a bar to the rows that it crosses."""
-        new, bottom, height, last = self._new, self._bottom, self._height, self._bins - 1
-        row = min(last, int((low - bottom) / height)) if height > 0.0 else last
-        new[row] += flat
-        edge = bottom + height * (row + 1)
-        while row < last and edge < high:
-            new[row] += density * (edge - low)
-            row, low = row + 1, edge
-            edge = bottom + height * (row + 1)
-        new[row] += density * (high - low)

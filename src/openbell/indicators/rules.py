@@ -1,8 +1,7 @@
-"""Signals as rules on the values of two consecutive bars: one definition for arrays and for streams.
+"""Signals as rules on the lines of an indicator.
 
-A rule function takes the values at the previous bar and at the current bar, and returns the condition and the value of each
-signal. In a stream every value is a float; over arrays it holds one value per bar. Values before warm-up, and those before
-the first bar, are NaN: no comparison with NaN is true.
+A rule function takes the values at the previous bars and at the bars themselves, and returns the condition and the value of
+each signal. Values before warm-up, and those before the first bar, are NaN: no comparison with NaN is true.
 """
 
 from __future__ import annotations
@@ -12,37 +11,29 @@ from functools import cached_property
 from itertools import chain
 from math import nan
 from operator import attrgetter
-from typing import Any, TypeVar, overload
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
-from openbell.indicators.channels import BarSignal, Signal
-from openbell.indicators.ties import OSCILLATOR, above, at_least
+from openbell.indicators.channels import Signal
+from openbell.indicators.float_ties import OSCILLATOR, Mask, above, at_least
 from openbell.market.bars import Values
 
-Value = TypeVar("Value", float, Values)
-Mask = npt.NDArray[np.bool_]
-Condition = bool | Mask
-Rule = tuple[str, Any, Any]
-"""Label, condition and value of a signal. A constant value may be a float in both forms."""
+Rule = tuple[str, Mask, Values | float]
+"""Label, condition and value of a signal. The value may be the same for all bars."""
 Rules = Callable[..., Sequence[Rule]]
-"""(values at the previous bar, values at the current bar, *settings)."""
+"""(values at the previous bars, values at the bars, *settings)."""
 
 
-def crosses_above(value_before: Value, other_before: Value, value: Value, other: Value) -> Condition:
-    """Returns True if an oscillator is above another at this bar and was not above it at the previous bar."""
-    return at_least(other_before, value_before, OSCILLATOR) & above(value, other, OSCILLATOR)
+def crosses_above(before: Values, other_before: Values, values: Values, other: Values) -> Mask:
+    """Returns True where an oscillator is above another at a bar and was not above it at the previous bar."""
+    return at_least(other_before, before, OSCILLATOR) & above(values, other, OSCILLATOR)
 
 
-def becomes(before: Condition, now: Condition) -> Condition:
-    """Returns True if a condition holds at this bar and did not hold at the previous bar."""
-    return now & negated(before)
-
-
-def negated(condition: Condition) -> Condition:
-    """`not` for a bool and for a mask."""
-    return condition ^ True
+def becomes(before: Mask, now: Mask) -> Mask:
+    """Returns True where a condition holds at a bar and did not hold at the previous bar."""
+    return now & ~before
 
 
 def array_signals(rules: Rules, lines: Sequence[Values], *settings: object) -> Sequence[Signal]:
@@ -94,25 +85,3 @@ def signals_at(label: str, indexes: npt.NDArray[np.intp], values: Values) -> lis
 def sort_by_bar(groups: Iterable[list[Signal]]) -> tuple[Signal, ...]:
     """All signals of the groups, sorted by bar; signals of one bar keep the order of the groups."""
     return tuple(sorted(chain.from_iterable(groups), key=attrgetter("index")))
-
-
-class RunningRules:
-    """The rules of one stream, with its values at the latest two bars."""
-
-    __slots__ = ("_before", "_now", "_rules", "_settings")
-
-    def __init__(self, rules: Rules, width: int, *settings: object) -> None:
-        """`width` is the number of values per bar."""
-        self._rules = rules
-        self._settings = settings
-        self._before = self._now = (nan,) * width
-
-    def update(self, *values: float) -> tuple[float, ...]:
-        """Add the values at the next bar and return them."""
-        self._before, self._now = self._now, values
-        return values
-
-    def signals(self) -> tuple[BarSignal, ...]:
-        """The signals of the latest bar."""
-        found = self._rules(self._before, self._now, *self._settings)
-        return tuple([BarSignal(label, value) for label, condition, value in found if condition])

@@ -1,58 +1,26 @@
-"""The type `Indicator`: a name, parameters, and two ways of computing.
+"""The type `Indicator`: a name, parameters, and how to compute it from all bars at once.
 
-`compute` takes all bars at once, `stream` one bar after another. Both give the same values, and neither depends on later
-bars: tests check this for every indicator of the registry.
+No value depends on later bars: tests check this for every indicator of the registry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
-from openbell.indicators.channels import BarSignal, Channels, Direction
+from openbell.indicators.channels import Channels, Direction
 from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.names import plain
 from openbell.indicators.regular_hours import regular_part
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
 from openbell.market.extras import Extra
-from openbell.market.instruments import Instrument
 from openbell.market.nearest import check_one_of, did_you_mean
 from openbell.market.timeframes import Timeframe
 
 Number = int | float
 Setting = int | float | str | bool
-
-
-class Bar(NamedTuple):
-    """The input of a stream: one bar. `day` is the number of its trading day, or −1 (see `session_days`).
-
-    For an indicator with `regular`, it is the regular-hours part of the bar: NaN prices and volume 0 if there is none.
-    """
-
-    time: int
-    open: float
-    high: float
-    low: float
-    close: float
-    volume: float
-    day: int
-
-
-class Stream(Protocol):
-    """The running form of an indicator."""
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        """The value of each line (then of each histogram) at this bar; NaN before warm-up."""
-
-
-@runtime_checkable
-class SignalStream(Stream, Protocol):
-    """The running form of an indicator that emits signals."""
-
-    def signals(self) -> tuple[BarSignal, ...]:
-        """The signals that the bar of the latest `update` confirms, in the order of the array form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +83,6 @@ class Indicator:
     """(bars, **parameters), with the series of `needs` and the `regular` bars as further keyword arguments."""
     warmup: Callable[..., int]
     """(**parameters): the number of bars up to the first value of the slowest line."""
-    stream: Callable[..., Stream] | None = None
-    """(**parameters), or (instrument, timeframe, **parameters) with `of_series`; a `SignalStream` if the indicator has
-    `signals`. None for profiles, which cover a range of bars as a whole, and for indicators that need other series. Call
-    `start` to build one."""
     parameters: tuple[Parameter, ...] = ()
     aliases: tuple[str, ...] = ()
     elsewhere: Mapping[str, str] = field(default_factory=dict)
@@ -129,9 +93,7 @@ class Indicator:
     regular: bool = False
     """Computed on the regular-hours part of each bar (see `regular_part`)."""
     by_day: bool = False
-    """Its stream reads `Bar.day`. Other streams may be given −1."""
-    of_series: bool = False
-    """Its stream needs the instrument and the timeframe of its bars."""
+    """Its values depend on where trading days begin."""
     lookback: Callable[..., int] | None = None
     """(timeframe, **parameters): the seconds before a bar whose bars determine its value, if it looks at sessions."""
     finer: Callable[..., Finer | None] | None = None
@@ -196,12 +158,6 @@ class Indicator:
         """The label in a legend: the title and the numbers among the settings, such as `RSI(14)`."""
         numbers = [value for value in settings.values() if not isinstance(value, bool | str)]
         return f"{self.title}({','.join(f'{value:g}' for value in numbers)})" if numbers else self.title
-
-    def start(self, instrument: Instrument, timeframe: Timeframe, /, **settings: Setting) -> Stream:
-        """Returns a stream for the bars of one series. Raises `ValueError` if the indicator has none."""
-        if self.stream is None:
-            raise ValueError(f"{self.name} has no stream")
-        return self.stream(instrument, timeframe, **settings) if self.of_series else self.stream(**settings)
 
     def run(
         self,

@@ -1,12 +1,8 @@
-"""Averages, deviations and weighted sums of the latest values, over arrays and one value at a time."""
+"""Averages, deviations and weighted sums of the latest values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
-from itertools import accumulate
-from math import nan, sqrt
-from operator import add, mul
 
 import numpy as np
 
@@ -34,7 +30,7 @@ class Offsets:
 
 
 def total(parts: Iterable[Values]) -> Values:
-    """The sum of arrays, added one after another, as a stream adds numbers."""
+    """The sum of arrays, added one after another."""
     rest = iter(parts)
     out = next(rest).copy()
     for part in rest:
@@ -49,12 +45,6 @@ def weighted_sum(values: Values, weights: Sequence[float]) -> Values:
     if count > 0:
         out[len(weights) - 1 :] = total(values[age : age + count] * weight for age, weight in enumerate(weights))
     return out
-
-
-def weighted_sum_of(window: Iterable[float], weights: Sequence[float]) -> float:
-    """`weighted_sum` of one full window, bit for bit equal."""
-    found: float = reduce(add, map(mul, window, weights))
-    return found
 
 
 def offset_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
@@ -78,38 +68,3 @@ def mean_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
     """Simple average and population deviation. Leading NaN are skipped."""
     offset, deviation = offset_and_deviation(values, length)
     return values + offset, deviation
-
-
-class RunningDeviation:
-    """`offset_and_deviation`, one value at a time, bit for bit equal; for values without NaN."""
-
-    __slots__ = ("_block", "_ends", "_last", "_length", "_squares", "_sum")
-
-    def __init__(self, length: int) -> None:
-        self._length = length
-        self._block: list[float] = []
-        self._last = self._sum = self._squares = 0.0
-        self._ends = [(nan, nan)] * length
-
-    def update(self, value: float) -> tuple[float, float]:
-        """Average less this value, and deviation; NaN until there are enough values."""
-        block = self._block
-        block.append(value)
-        count, length = len(block), self._length
-        if count == length:
-            self._next_block(value)
-            count = 0
-        else:
-            apart = value - self._last
-            self._sum += apart
-            self._squares += apart * apart
-        end, end_squares = self._ends[count]
-        mean = (end + self._sum) / length
-        return (self._last - value) + mean, sqrt((end_squares + self._squares) / length - mean * mean)
-
-    def _next_block(self, last: float) -> None:
-        apart = [each - last for each in reversed(self._block)]
-        sums = accumulate(apart), accumulate([each * each for each in apart])
-        self._ends = list(zip(*sums, strict=True))[::-1]
-        self._block.clear()
-        self._last, self._sum, self._squares = last, 0.0, 0.0

@@ -14,9 +14,8 @@ _hidden = [name for name in ("pandas", "polars") if name not in _modules]
 _modules.update(dict.fromkeys(_hidden))
 try:
     import talib
-    from talib import stream
 finally:
     for _name in _hidden:
         del _modules[_name]
 
-__all__ = ["stream", "talib"]
+__all__ = ["talib"]

@@ -27,15 +27,6 @@ def control_row(volumes: Values, traded: float | Values) -> Rows:
     return rows
 
 
-def first_of_most(volumes: Sequence[float], traded: float) -> int:
-    """`control_row` of one profile."""
-    least = max(volumes) - EQUAL * traded
-    row = 0
-    while volumes[row] < least:
-        row += 1
-    return row
-
-
 def value_area(below: Sequence[float], control: int, share: float = VALUE_AREA) -> tuple[int, int]:
     """The first and last row of the area around the row `control` that holds this share of the volume.
 

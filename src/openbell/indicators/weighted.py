@@ -1,4 +1,4 @@
-"""Averages whose weights depend only on a value's age, over arrays and one value at a time.
+"""Averages whose weights depend only on a value's age.
 
 They are computed as the latest value less weighted steps between values, so that a constant price gives exactly that price
 and rounding errors do not accumulate over the bars, as they do in TA-Lib's running sums.
@@ -6,11 +6,9 @@ and rounding errors do not accumulate over the bars, as they do in TA-Lib's runn
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from itertools import accumulate
-from math import fsum, nan
-from operator import mul
+from math import fsum
 
 import numpy as np
 
@@ -41,39 +39,6 @@ def weighted_steps(values: Values, weights: Weights) -> Values:
     if len(values) > len(weights):
         out[len(weights) :] = np.correlate(np.diff(values), weights) if weights else 0.0
     return out
-
-
-class RunningWeightedSteps:
-    """`weighted_steps`, one value at a time."""
-
-    __slots__ = ("_newest", "_steps", "_weights")
-
-    def __init__(self, weights: Weights) -> None:
-        self._weights = weights
-        self._steps: deque[float] = deque(maxlen=len(weights))
-        self._newest: float | None = None
-
-    def update(self, value: float) -> float:
-        """The sum after this value; NaN until there are enough."""
-        if self._newest is not None:
-            self._steps.append(value - self._newest)
-        self._newest = value
-        if len(self._steps) < len(self._weights):
-            return nan
-        return sum(map(mul, self._weights, self._steps), 0.0)
-
-
-class RunningWeightedAverage(RunningWeightedSteps):
-    """`weighted_average`, one value at a time."""
-
-    __slots__ = ()
-
-    def __init__(self, weights: Weights) -> None:
-        super().__init__(_steps(weights))
-
-    def update(self, value: float) -> float:
-        """The average after this value; NaN until there are enough."""
-        return value - super().update(value)
 
 
 def _steps(weights: Weights) -> list[float]:

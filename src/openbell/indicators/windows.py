@@ -1,15 +1,13 @@
-"""Sums and simple averages of the latest values, over arrays and one value at a time.
+"""Sums and simple averages of the latest values.
 
-Both forms add the same numbers in the same order, so they are equal bit for bit, even near zero. The values are divided into
-blocks as long as the window: a window is the end of one block and the start of the next, and both parts are running sums
-within their block. So the cost of a value does not depend on the length, values outside the window have no effect on the
-result, and the average of equal values is exactly that value.
+The values are divided into blocks as long as the window: a window is the end of one block and the start of the next, and
+both parts are running sums within their block. So the cost of a value does not depend on the length, values outside the
+window have no effect on the result, and the average of equal values is exactly that value.
 """
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
-from math import nan
+from itertools import pairwise
 
 import numpy as np
 
@@ -120,100 +118,3 @@ def per_bar(found: Values, lead: int, count: int) -> Values:
     out[lead:].reshape(found.shape[::-1])[:] = found.T
     out[: lead + len(found) - 1] = np.nan
     return out[:count]
-
-
-class _RunningBlock:
-    """Sums over a window, from the values since the last multiple of its length and sums of the ends of the block before."""
-
-    __slots__ = ("_block", "_ends", "_length", "_sum")
-
-    def __init__(self, length: int) -> None:
-        self._length = length
-        self._block: list[float] = []
-        self._sum = 0.0
-        self._ends = [nan] * length
-
-
-class RunningSum(_RunningBlock):
-    """`window_sum`, one value at a time."""
-
-    __slots__ = ()
-
-    def update(self, value: float) -> float:
-        """The sum after this value; NaN until there are enough."""
-        if value != value:  # noqa: PLR0124 - NaN: a call of isnan takes twice the time
-            return nan
-        block = self._block
-        block.append(value)
-        count, total = len(block), self._sum + value
-        if count < self._length:
-            self._sum = total
-            return self._ends[count] + total
-        self._sum, end = 0.0, 0.0
-        self._ends = ends = []
-        for each in reversed(block):
-            end += each
-            ends.append(end)
-        ends.reverse()
-        block.clear()
-        return total
-
-
-class RunningMean(_RunningBlock):
-    """`window_mean`, one value at a time."""
-
-    __slots__ = ("_last",)
-
-    def __init__(self, length: int) -> None:
-        super().__init__(length)
-        self._last = 0.0
-
-    def update(self, value: float) -> float:
-        """The average after this value; NaN until there are enough."""
-        if value != value:  # noqa: PLR0124 - NaN: a call of isnan takes twice the time
-            return nan
-        block = self._block
-        block.append(value)
-        count, length, last = len(block), self._length, self._last
-        if count < length:
-            self._sum = total = self._sum + (value - last)
-            return last + (self._ends[count] + total) / length
-        self._last, self._sum, end = value, 0.0, 0.0
-        self._ends = ends = []
-        for each in reversed(block):
-            end += each - value
-            ends.append(end)
-        ends.reverse()
-        block.clear()
-        return value + end / length
-
-
-class RunningWeightedMean(_RunningBlock):
-    """`window_weighted_mean`, one value at a time."""
-
-    __slots__ = ("_last", "_mean", "_weight", "_weights")
-
-    def __init__(self, length: int) -> None:
-        super().__init__(length)
-        self._last = 0.0
-        self._weights: list[float] = []
-        self._weight = RunningSum(length)
-        self._mean = RunningMean(length)
-
-    def update(self, value: float, weight: float) -> float:
-        """The average after this value; NaN until there are enough."""
-        block, weights = self._block, self._weights
-        block.append(value)
-        weights.append(weight)
-        heavy, simple = self._weight.update(weight), self._mean.update(value)
-        if len(block) < self._length:
-            self._sum += weight * (value - self._last)
-            base, distances = self._last, self._ends[len(block)] + self._sum
-        else:
-            apart = [heft * (each - value) for each, heft in zip(reversed(block), reversed(weights), strict=True)]
-            self._ends = list(accumulate(apart))[::-1]
-            base, distances = value, self._ends[0]
-            self._last, self._sum = value, 0.0
-            block.clear()
-            weights.clear()
-        return base + distances / heavy if heavy > 0.0 else simple

@@ -232,7 +232,7 @@ def faults(bars: Bars, now: float, leeway: float = 0.0) -> Faults:
 
 
 def damage(bars: Bars, now: float) -> Faults:
-    """Returns why stored bars are damaged. Does not check the accepted range, because earlier versions had none."""
+    """Returns why stored bars are damaged. The accepted range is for new bars only."""
     return _first_reasons(bars, _impossible(bars, now, 0.0))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openbell.market.counting import counted
+from openbell.market.plural import counted
 
 _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"))
 

@@ -5,6 +5,7 @@ Classes that another room defines carry the name of that room in brackets.
 OpenbellError
 ├── InputError                         the request is wrong; sending it again does not help
 │   ├── InvalidSymbol                  the text is not one unambiguous symbol
+│   │   └── NotCovered                 a symbol of a class that the tool does not cover
 │   ├── InvalidTimeframe               the name is not one of those that this server accepts
 │   ├── InvalidParameter               any other bad argument
 │   ├── BadBars                        bars of a file or feed with impossible values
@@ -37,7 +38,6 @@ OpenbellError
 │   ├── NoSignal [strategies]          the strategy has no signal for the symbol
 │   ├── NoActiveStrategies [strategies]  no strategy of the symbol is validated or deployed
 │   ├── NoPerformance [strategies]     the strategy has not traded in the period
-│   ├── SeriesChanged [indicators]     the bars do not continue the series that an indicator followed
 │   └── CallTimeout                    the call exceeded its timeout
 │       └── BacktestTimeout [backtest]  a backtest took longer than its time limit
 ├── StoreError                         the bar store or the records database failed
@@ -52,6 +52,7 @@ OpenbellError
 │   ├── LeaseHeld                      another process holds the lease
 │   └── LeaseLost                      this process held the lease, and another process took it over
 ├── Refused                            the settings or the caller's scopes do not allow it
+│   ├── QuotaExceeded                  the caller keeps as much as it may
 │   ├── SettingsError                  the settings are invalid or contradict each other
 │   ├── Unauthorized [trading]         the account has another owner, or the token is wrong
 │   ├── OutboundRefused                a URL that others have chosen may not be requested
@@ -95,14 +96,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from openbell.market.foreign_text import without_invisible
+
 
 class OpenbellError(Exception):
     """Base class of all errors that Openbell raises on purpose."""
 
     def __init__(self, message: str, **details: Any) -> None:
-        super().__init__(message)
-        self.message = message
-        self.details: dict[str, Any] = details
+        # It may quote a vendor, a file or a caller.
+        self.message = without_invisible(message)
+        self.details: dict[str, Any] = {
+            name: without_invisible(value) if isinstance(value, str) else value for name, value in details.items()
+        }
+        super().__init__(self.message)
 
 
 class InputError(OpenbellError):
@@ -115,6 +121,10 @@ class InvalidSymbol(InputError):
     def __init__(self, text: str, reason: str) -> None:
         shown = text if len(text) <= 40 else text[:37] + "..."
         super().__init__(f"Invalid symbol {shown!r}: {reason}", symbol=shown)
+
+
+class NotCovered(InvalidSymbol):
+    """A symbol of a class of instruments that a tool does not cover: none of the same class is suggested instead."""
 
 
 class InvalidTimeframe(InputError):
@@ -223,6 +233,10 @@ class LeaseLost(LeaseError):
 
 class Refused(OpenbellError):
     """The settings or the caller's scopes do not allow it."""
+
+
+class QuotaExceeded(Refused):
+    """The caller keeps as much as it may."""
 
 
 class SettingsError(Refused):

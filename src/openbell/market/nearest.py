@@ -24,4 +24,6 @@ def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:
     if value not in allowed:
         shown = repr(value)
         shown = shown if len(shown) <= 80 else shown[:77] + "..."
-        raise InvalidParameter(f"{name} must be one of {', '.join(allowed)}, not {shown}{did_you_mean(value, allowed)}")
+        raise InvalidParameter(
+            f"{name} must be one of {', '.join(allowed)}, not {shown}{did_you_mean(value, allowed)}", parameter=name
+        )

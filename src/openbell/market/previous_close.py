@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.instruments import AssetClass, Instrument
-from openbell.market.sessions import Session, eastern, session_on
+from openbell.market.sessions import Phase, Session, eastern, phase, session_on
 from openbell.market.trading_days import trading_days_between
 
 _DAY = 86400
@@ -63,24 +64,55 @@ def previous_close(minutes: Bars) -> PreviousClose | None:
     return PreviousClose(float(minutes.close[last]), int(minutes.time[last]) + MINUTE)
 
 
-def compared_from(instrument: Instrument, end: float, now: float) -> float:
-    """Returns the moment whose price the newest one, of a bar that ended at `end`, is compared with: 24 hours before `now`.
+@dataclass(frozen=True, slots=True)
+class RegularClose:
+    """The last close of a stock's regular hours, and the close of the session before."""
 
-    The newest price of a stock is compared with the close of the session before its own on a New York date without a
-    session (a weekend, a holiday), and whenever the 24 hours hold no trade: the price of 24 hours ago would be the same one.
+    price: float
+    at: int
+    """When the bar of that price ended."""
+    before: PreviousClose | None
+    """None if the minutes do not have it."""
+
+
+def regular_close(minutes: Bars, now: float) -> RegularClose | None:
+    """Returns the last regular close of a stock outside of regular hours; None during them, and if there is none.
+
+    `minutes` are the newest ones at `now`.
     """
-    if instrument.asset_class is not AssetClass.STOCK:
-        return now - _DAY
-    if session_on(eastern(now).date()) and end > now - _DAY:
-        return now - _DAY
-    before = _session_before(end)
-    return before.close if before else now - _DAY
-
-
-def _session_before(end: float) -> Session | None:
-    """Returns the session before the one of a bar that ended at `end`; None if that was in no session."""
-    day = eastern(end - 1).date()
-    if session_on(day) is None:
+    instrument = minutes.instrument
+    if instrument.asset_class is not AssetClass.STOCK or phase(instrument, now) is Phase.REGULAR:
         return None
-    earlier = (session_on(day - timedelta(days)) for days in range(1, _LONGEST_BREAK))
-    return next(filter(None, earlier), None)
+    for day in reversed(days_at(instrument, int(minutes.time[-1])) or ()):
+        inside = minutes.between(day.begin, day.end)
+        if len(inside) and day.end <= now:
+            at = int(inside.time[-1]) + MINUTE
+            return RegularClose(float(inside.close[-1]), at, previous_close(minutes.between(0, day.end)))
+    return None
+
+
+def compared_from(instrument: Instrument, end: float, now: float) -> float:
+    """Returns the moment whose price the current one is compared with: 24 hours before `now`.
+
+    The price of a stock whose market is closed, or has not traded in these hours, is compared with the close of the session
+    before that of its newest bar, which ended at `end`. If the market was closed 24 hours ago, as on a weekend, the price is
+    compared with the last regular close before.
+    """
+    then = now - _DAY
+    if instrument.asset_class is not AssetClass.STOCK:
+        return then
+    if phase(instrument, now) is Phase.CLOSED or end <= then:
+        newest = _last_session(end - 1, lambda each: each.premarket)
+        before = newest and _last_session(newest.premarket - 1, lambda each: each.close)
+    elif phase(instrument, then) is Phase.CLOSED:
+        before = _last_session(then, lambda each: each.close)
+    else:
+        return then
+    return before.close if before else then
+
+
+def _last_session(moment: float, of: Callable[[Session], float]) -> Session | None:
+    """Returns the last session whose time `of` is not after a moment; None if there is none for long before it."""
+    day = eastern(moment).date()
+    earlier = (session_on(day - timedelta(days)) for days in range(_LONGEST_BREAK))
+    return next((each for each in earlier if each and of(each) <= moment), None)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import calendar
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from math import isfinite
 
 from openbell.market.bars import Bars
 from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.percent_change import percent_change
 from openbell.market.previous_close import TradingDay
 from openbell.market.sessions import eastern
-from openbell.market.trading_days import date_of
+from openbell.market.trading_days import dates_of
 
 PERIODS = ("1w", "1m", "3m", "6m", "ytd", "1y")
 _EVENING = 17
@@ -63,7 +63,7 @@ def year_range(days: Bars, today: date, newest: DayFigures, newest_date: date) -
     Daily bars of stocks have regular hours only. A price of extended hours does not count: it may be outside of the range.
     """
     start = months_before(today, 12)
-    dates = dates_of(days)
+    dates = dates_of(days.instrument, days.timeframe, days.time)
     kept = [index for index, each in enumerate(dates) if each > start]
     if not kept:
         return None
@@ -80,7 +80,7 @@ def year_range(days: Bars, today: date, newest: DayFigures, newest_date: date) -
 
 def period_changes(days: Bars, today: date, price: float) -> dict[str, PeriodChange | None]:
     """Returns the change of a price since the daily close of a week, a month … ago; None if there is none that old."""
-    dates = dates_of(days)
+    dates = dates_of(days.instrument, days.timeframe, days.time)
     return {name: _change(days, dates, start, price) for name, start in _starts(today).items()}
 
 
@@ -105,12 +105,6 @@ def _change(days: Bars, dates: list[date], start: date, price: float) -> PeriodC
     return None if pct is None else PeriodChange(pct, close, dates[index])
 
 
-def percent_change(before: float, now: float) -> float | None:
-    """Returns the change in per cent; None if it is too large for a number."""
-    change = (now / before - 1) * 100
-    return change if isfinite(change) else None
-
-
 def market_date(instrument: Instrument, moment: float) -> date:
     """Returns the date at a moment: in New York, in UTC for crypto; a currency's day of a date begins at 17:00 before it."""
     if instrument.asset_class is AssetClass.CRYPTO:
@@ -118,11 +112,6 @@ def market_date(instrument: Instrument, moment: float) -> date:
     here = eastern(moment)
     evening = instrument.asset_class is AssetClass.FOREX and here.hour >= _EVENING
     return here.date() + timedelta(1) if evening else here.date()
-
-
-def dates_of(days: Bars) -> list[date]:
-    """Returns the dates of daily bars."""
-    return [date_of(days.instrument, days.timeframe, int(opened)) for opened in days.time]
 
 
 def months_before(day: date, months: int) -> date:

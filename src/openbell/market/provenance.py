@@ -31,8 +31,7 @@ class Adjustment(StrEnum):
     """Splits and dividends."""
 
 
-_BY_NAME = {"adjusted": Adjustment.ALL, **{each.value: each for each in Adjustment}}
-"""Adjustments by the names that this and earlier versions have stored."""
+_BY_NAME = {each.value: each for each in Adjustment}
 
 
 def parse_adjustment(name: str) -> Adjustment | None:
@@ -47,7 +46,7 @@ class Source:
     origin: Origin
     feed: str
     adjustment: str = Adjustment.RAW.value
-    """One of `Adjustment`, or a name that an earlier version has stored."""
+    """One of `Adjustment`."""
 
     def __str__(self) -> str:
         return f"{self.origin}/{self.feed}/{self.adjustment}"

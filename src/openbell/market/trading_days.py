@@ -6,7 +6,7 @@ UTC days and need no table.
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import date
 
 import numpy as np
 
@@ -50,9 +50,14 @@ def begin_of_date(instrument: Instrument, timeframe: Timeframe, at: int) -> int:
 
 def date_of(instrument: Instrument, timeframe: Timeframe, opened: int) -> date:
     """Returns the date of a bar: of its first trading day for days of currencies, else of its open in UTC."""
-    if by_currency_day(instrument, timeframe):
-        opened = int(currency_days.days_at(np.array([opened]))[0]) * _DAY
-    return datetime.fromtimestamp(opened, UTC).date()
+    return dates_of(instrument, timeframe, np.array([opened]))[0]
+
+
+def dates_of(instrument: Instrument, timeframe: Timeframe, opened: Times) -> list[date]:
+    """Returns the dates of bars by their opens."""
+    days = currency_days.days_at(opened) if by_currency_day(instrument, timeframe) else opened // _DAY
+    found: list[date] = days.astype("datetime64[D]").tolist()
+    return found
 
 
 def trading_day(instrument: Instrument, times: Times) -> Times:

@@ -35,5 +35,10 @@ def check(tool: Tool, settings: Settings, toolsets: Toolsets, principal: Princip
         raise Refused(f"{tool.name} writes, and this desk was started with --read-only")
     if tool.scope is Scope.TRADE and not settings.trade:
         raise Refused(f"{tool.name} is a trading tool: start the server with --trade to allow it")
-    if tool.scope not in principal.scopes:
-        raise Refused(f"{tool.name} needs the scope {tool.scope}")
+    require(tool.scope, tool.name, principal)
+
+
+def require(scope: Scope, what: str, principal: Principal) -> None:
+    """Raises `Refused` unless a principal has a scope. For tools that need it with certain arguments only."""
+    if scope not in principal.scopes or (principal.anonymous and scope is not Scope.READ):
+        raise Refused(f"{what} needs the scope {scope}: authorize again with it, or use a token that has it")

@@ -1,13 +1,31 @@
-"""Limits on the length of arguments, checked before any other code reads them."""
+"""Limits on the size of messages and arguments, checked before any other code reads them.
+
+A request must not stop the event loop. Its cost grows with the number of its values, not with its bytes: a megabyte of `[],`
+has 350,000 lists, and each wrong one would be a fault with a path of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from enum import Enum
+from itertools import islice
 from typing import Any
 
 from openbell.market.errors import InvalidParameter, InvalidSymbol
 from openbell.market.instruments import LONGEST_SYMBOL, TOO_LONG
 
+MOST_VALUES = 100_000
+"""Values of a message, estimated by `values_in`. Reading so many takes at most 40 ms of a thread."""
+QUICK_VALUES = 5_000
+"""A message with at most so many values is read in the event loop, one with more in a thread."""
+QUICK_BYTES = 262_144
+"""The same for its bytes."""
+MOST_ARGUMENT_VALUES = 5_000
+"""Values of all arguments that the protocol checks. The longest list that a tool accepts has 500 entries."""
+MOST_NAMES = 128
+"""Names of an object inside an argument."""
+MOST_UNKNOWN = 64
+"""Unknown arguments that are looked at; an error names the first 8."""
 LONGEST_TEXT = 1_000
 """Most characters of a string in an argument. The longest that a tool accepts, an order's id, has 200."""
 LONGEST_NAME = 100
@@ -19,27 +37,72 @@ CHECKED_BY_THE_TOOL = frozenset(
 code."""
 
 
-def refuse_long_texts(arguments: Mapping[str, Any]) -> None:
-    """Raises `InvalidSymbol` if a symbol is too long, `InvalidParameter` if any other string is."""
-    for name, value in arguments.items():
+def values_in(text: bytes) -> int:
+    """Returns at least the number of values and keys in JSON. Commas, colons and brackets in strings are counted too.
+
+    Takes 2 ms for a megabyte, a tenth of the time in which a parser would find out.
+    """
+    return 1 + sum(map(text.count, (b",", b":", b"[", b"{")))
+
+
+class Size(Enum):
+    """What it costs to read JSON."""
+
+    QUICK = "quick"
+    """The event loop may read it."""
+    LARGE = "large"
+    """A thread must read it."""
+    TOO_LARGE = "too large"
+    """Nothing reads it: it has more than 100,000 values."""
+
+
+def size_of(text: bytes) -> Size:
+    """Returns what it costs to read JSON, without reading it."""
+    values = values_in(text)
+    if values > MOST_VALUES:
+        return Size.TOO_LARGE
+    return Size.QUICK if values <= QUICK_VALUES and len(text) <= QUICK_BYTES else Size.LARGE
+
+
+def bounded(arguments: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Returns the arguments with at most 64 whose names are not known.
+
+    Raises `InvalidSymbol` if a symbol is too long, `InvalidParameter` if any other string is, or if there are too many
+    values.
+    """
+    unknown = islice((name for name in arguments if name not in known), MOST_UNKNOWN)
+    kept = {name: arguments[name] for name in (*(name for name in known if name in arguments), *unknown)}
+    left = MOST_ARGUMENT_VALUES
+    for name, value in kept.items():
         if len(name) > LONGEST_NAME:
             raise InvalidParameter(f"{name[:40]}... is not an argument of this tool")
         if name in SYMBOLS and isinstance(value, str):
             if len(value) > LONGEST_SYMBOL:
                 raise InvalidSymbol(value.strip(), TOO_LONG)
-        elif name not in CHECKED_BY_THE_TOOL:
-            _refuse_long(name, value)
+        elif name not in CHECKED_BY_THE_TOOL or name not in known:
+            left = _walk(name, value, left)
+    return kept
 
 
-def _refuse_long(name: str, value: Any) -> None:
+def _walk(name: str, value: Any, left: int) -> int:
+    """Check the values of one argument; returns how many more there may be."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
         if isinstance(each, str):
             if len(each) > LONGEST_TEXT:
                 raise InvalidParameter(f"{name}: {len(each)} characters are too many; the most is {LONGEST_TEXT}")
-        elif isinstance(each, Mapping):
+            continue
+        if not isinstance(each, Mapping | list):
+            continue
+        left -= len(each)
+        if left < 0:
+            raise InvalidParameter(f"{name}: the arguments have more than {MOST_ARGUMENT_VALUES} values: send fewer")
+        if isinstance(each, list):
+            waiting += each
+        elif len(each) > MOST_NAMES:
+            raise InvalidParameter(f"{name}: an object has {len(each)} fields; the most is {MOST_NAMES}")
+        else:
             waiting += each.keys()
             waiting += each.values()
-        elif isinstance(each, list):
-            waiting += each
+    return left

@@ -18,8 +18,8 @@ from openbell.protocol.session import Session
 from openbell.protocol.truth import origins
 
 if TYPE_CHECKING:
-    from openbell.desk.trading.inbox import Reader
-    from openbell.desk.trading.prices import Price
+    from openbell.desk.alerts.inbox import Reader
+    from openbell.desk.orders.prices import Price
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class Basis:
     account: str = "none"
     """The kind of account that the result shows: `none`, `paper` or `live`."""
     source: str | None = None
-    """The store that the data was read from."""
+    """The store or the service that the data comes from; None for the one that the tool usually reads."""
     note: str | None = None
     """Why part of the result may be out of date or missing."""
     made_of: str | None = None
@@ -94,6 +94,8 @@ class Result(Generic[T]):
     value: T
     basis: Basis = Basis()
     afterwards: tuple[Afterwards, ...] = ()
+    partial: bool = False
+    """True if more is being computed: it is not cached, so that the next call has more."""
 
 
 def on_bars(
@@ -128,6 +130,8 @@ def truth(desk: Desk, at: float, basis: Basis) -> dict[str, Any]:
     if not basis.stated:
         return header
     stated = {**header, **basis.stated}
+    if basis.note and basis.stated.get("note"):
+        stated["note"] = f"{basis.stated['note']}; {basis.note}"
     return {name: stated[name] for name in _FIELDS if name in stated}
 
 

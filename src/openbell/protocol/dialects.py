@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
-from openbell.desk.arche.errors import ArcheFailed
-from openbell.desk.chart_image.errors import ConfigRefused, VendorError
+from openbell.desk.pictures.chart_image.errors import ConfigRefused, VendorError
+from openbell.desk.quotes.arche.errors import ArcheFailed
 from openbell.market.errors import InputError, OpenbellError
 from openbell.protocol.media import Media, Picture
 
@@ -45,6 +45,8 @@ class Reply:
     """True if the payload has the images too, as text."""
     text: str | None = None
     """The text block, if it is not the payload as JSON."""
+    note: str | None = None
+    """A second text block: what a reader must know and the contract's payload has no field for."""
     code: int | None = None
     """Set if the reply is a JSON-RPC error; the payload is then {code, message, data}."""
     truth: dict[str, Any] = field(default_factory=dict)
@@ -83,7 +85,7 @@ _METADATA = {
     "required": ["latency_ms", "cached", "cache_ttl_remaining", "source"],
 }
 
-BUG = "Internal error; the log on standard error has the details"
+BUG = "Internal error; the log of the desk has the details"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,8 @@ class EnvelopeDialect:
         """{error, _metadata}."""
         codes = {**_BACKTESTER, **self.codes, **self.by_tool.get(tool, {})}
         default = "INVALID_PARAMETER" if isinstance(error, InputError) else "INTERNAL_ERROR"
-        return self._failure(_lookup(codes, error) or default, error.message, error.details, metrics)
+        details = error.details or {"tool": tool}
+        return self._failure(_lookup(codes, error) or default, error.message, details, metrics)
 
     def bug(self, metrics: Metrics) -> Reply:
         """Returns the code INTERNAL_ERROR."""

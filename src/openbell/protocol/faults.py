@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from openbell.market.nearest import did_you_mean
 
 _MOST_CLAUSES = 8
+_MOST_NAMES = 10
 _LONGEST_PLACE = 80
 _KINDS = {
     "string_type": "text",
@@ -59,13 +62,32 @@ class _Fault(NamedTuple):
     limits: Mapping[str, Any]
 
 
-def explain(error: ValidationError, given: Any, whole: str, wanted: type[BaseModel] | None = None) -> str:
+def faults_of(error: ValidationError) -> list[ErrorDetails]:
+    """Returns the faults that a validation has found. Of thousands this takes tens of milliseconds: call it once."""
+    return error.errors(include_url=False, include_input=False)
+
+
+def explain(faults: Iterable[Mapping[str, Any]], given: Any, whole: str, wanted: type[BaseModel] | None = None) -> str:
     """Returns what is wrong with `given`, such as "limit must be at most 1000; symbol is required".
 
     `whole` is its name, `wanted` the type of the arguments, for suggestions of names.
     """
-    found = [_Fault(_place(each, given), each["type"], _limits(each)) for each in error.errors(include_url=False)]
-    return "; ".join(list(dict.fromkeys(_clauses(found, given, whole, wanted)))[:_MOST_CLAUSES])
+    found = [_Fault(_place(each, given), each["type"], _limits(each)) for each in faults]
+    return "; ".join(islice(_once(_clauses(found, given, whole, wanted)), _MOST_CLAUSES))
+
+
+def faulty_arguments(faults: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Returns the names of the first arguments that are wrong, missing or unknown."""
+    return list(islice(_once(str(each["loc"][0])[:_LONGEST_PLACE] for each in faults if each["loc"]), _MOST_NAMES))
+
+
+def _once(clauses: Iterable[str]) -> Iterator[str]:
+    """Yields each clause once. The others are not even made: each name that is suggested takes a search."""
+    seen: set[str] = set()
+    for each in clauses:
+        if each not in seen:
+            seen.add(each)
+            yield each
 
 
 def _limits(fault: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,11 +114,13 @@ def _holds(value: Any, part: str | int) -> bool:
 
 
 def _clauses(found: list[_Fault], given: Any, whole: str, wanted: type[BaseModel] | None) -> Iterator[str]:
-    for place in dict.fromkeys(each.place for each in found):
-        here = [each for each in found if each.place == place]
-        deeper = any(len(each.place) > len(place) and each.place[: len(place)] == place for each in found)
+    at: dict[tuple[str | int, ...], list[_Fault]] = {}
+    for each in found:
+        at.setdefault(each.place, []).append(each)
+    above = {place[:length] for place in at for length in range(len(place))}
+    for place, here in at.items():
         others = [each for each in here if each.kind not in _KINDS and each.kind != "none_required"]
-        if deeper and not others:  # one choice of a union fits, and the fault is inside of it
+        if place in above and not others:  # one choice of a union fits, and the fault is inside of it
             continue
         name = _written(place) or whole
         if others:

@@ -174,7 +174,8 @@ def _notifier(context: Context) -> Notify:
 def _wire(reply: Reply) -> dict[str, Any]:
     """Returns the result of tools/call: images, then the payload as JSON text and as structuredContent.
 
-    A payload that has the images too comes first.
+    A payload that has the images too comes first. An error has no structuredContent: clients check it against the tool's
+    outputSchema, which describes results, and would raise their own error instead of showing this one.
     """
     _raise_if_rpc_error(reply)
     images: list[dict[str, Any]] = [
@@ -186,8 +187,10 @@ def _wire(reply: Reply) -> dict[str, Any]:
     elif reply.payload is not None:
         texts.append({"type": "text", "text": to_json(reply.payload, inf_nan_mode="null").decode()})
     content = [*texts, *images] if reply.repeated else [*images, *texts]
+    if reply.note is not None:
+        content.append({"type": "text", "text": reply.note})
     result = {"content": content, "isError": reply.is_error, "_meta": {TRUTH: reply.truth}}
-    if reply.payload is not None and reply.text is None:
+    if reply.payload is not None and not reply.is_error:
         result["structuredContent"] = reply.payload
     return result
 

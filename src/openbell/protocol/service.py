@@ -8,28 +8,29 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from pydantic import ValidationError
 
+from openbell.desk.bars.call_deadlines import call_within
 from openbell.desk.desk import Desk
-from openbell.desk.patience import call_within
 from openbell.desk.settings import Settings
 from openbell.market.errors import CallTimeout, InvalidParameter, InvalidSymbol, OpenbellError
 from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import did_you_mean
 from openbell.protocol import access
 from openbell.protocol.access import Toolsets, offers
-from openbell.protocol.bounds import SYMBOLS, refuse_long_texts
+from openbell.protocol.bounds import SYMBOLS, bounded
 from openbell.protocol.cache import Answer, TtlCache
 from openbell.protocol.call import Basis, Call, Result, truth
 from openbell.protocol.dialects import Dialect, Metrics, Reply
-from openbell.protocol.faults import explain
+from openbell.protocol.faults import explain, faults_of, faulty_arguments
 from openbell.protocol.finite import finite_or_null, require_finite
 from openbell.protocol.media import Media
 from openbell.protocol.session import Scope, Session
 from openbell.protocol.tool import Arguments, Effect, Reads, Tool
+from openbell.stores.fair_queue import CALLER
 
 log = logging.getLogger(__name__)
 
@@ -48,8 +49,12 @@ class Service:
     instructions: str
     tools: tuple[Tool, ...]
     dialect: Dialect
-    start: Callable[[Desk], None] | None = None
-    """Starts work in the background on a desk that serves it."""
+    opens_records: bool = False
+    """Opens the connections to the records before the first call."""
+    answers_early: bool = False
+    """Its calls do not wait for what takes long, if the desk answers more than one."""
+    searches: bool = False
+    """Searches the watched series for strategies in the background."""
     pushes: Mapping[str, Scope] = field(default_factory=dict)
     """The methods of the notifications that it pushes over HTTP, with the scope that their receiver needs."""
     command: str = ""
@@ -61,6 +66,14 @@ class Service:
     def by_name(self) -> dict[str, Tool]:
         """The tools by name."""
         return {tool.name: tool for tool in self.tools}
+
+    def begin(self, desk: Desk) -> None:
+        """Start on a desk what the service declares; before the first call of a desk that answers many."""
+        desk.answers_early = desk.answers_early or self.answers_early
+        if self.opens_records:
+            desk.record_connections.open()
+        if self.searches:
+            desk.strategies.start()
 
     def with_underscores(self) -> Service:
         """Returns the service with each tool that has dots in its name also under a name with underscores."""
@@ -97,13 +110,14 @@ class Runner:
         checked: Arguments | None = None
         began = time.perf_counter()
         dialect = self.service.dialect
+        CALLER.set(call.principal)
         try:
             access.check(tool, self.desk.settings, self._toolsets, session.principal)
             checked = _checked(tool.arguments, arguments)
             answer = await self._answer(tool, checked, call)
             result: Result[Any] = answer.value
             basis = result.basis
-            metrics = Metrics(_ms_since(began), answer.cached, answer.remaining, self._source(tool))
+            metrics = Metrics(_ms_since(began), answer.cached, answer.remaining, basis.source or self._source(tool))
             reply = dialect.result(result.value, metrics)
             for work in result.afterwards:
                 session.replies.hold(request, work)
@@ -119,6 +133,8 @@ class Runner:
             basis = self._declared(tool, checked)
             reply = dialect.bug(Metrics(_ms_since(began)))
         reply.truth = truth(self.desk, call.at, basis)
+        if tool.note_of is not None and not reply.is_error:
+            reply.note = tool.note_of(reply.truth)
         return reply
 
     def _declared(self, tool: Tool, checked: Arguments | None) -> Basis:
@@ -153,7 +169,7 @@ class Runner:
             else:
                 value = tool.rounding(value) if tool.rounding else value
                 require_finite(value, tool.name)
-            return Result(value, self._basis(tool, checked, call, result.basis), result.afterwards)
+            return replace(result, value=value, basis=self._basis(tool, checked, call, result.basis))
 
         ttl = float(getattr(self.desk.settings, tool.cache)) if tool.cache else 0.0
         if ttl <= 0:
@@ -162,12 +178,14 @@ class Runner:
             finally:
                 if tool.changes:  # even if it failed, because part of it may have been written
                     self._cache.drop(lambda key: isinstance(key, tuple) and key[0] in tool.changes)
+        if self.desk.clock.moving:  # in a fast replay the market moves on before a second has passed
+            ttl /= max(1.0, self.desk.settings.replay_speed)
         refresh = bool(getattr(checked, "force_refresh", False))
         given = checked.model_dump_json(exclude=_REFRESH)
         fixed_time = None if self.desk.clock.moving else self.desk.clock.epoch()
-        owner = call.principal if tool.reads.personal else None
-        key = (tool.name, owner, fixed_time, given)
-        return await self._cache.get(key, ttl, work, refresh=refresh)
+        # Of each principal: whether a result is cached would show another one what was asked.
+        key = (tool.name, call.principal, fixed_time, given)
+        return await self._cache.get(key, ttl, work, refresh=refresh, keeps=lambda result: not result.partial)
 
     async def _in_time(self, tool: Tool, call: Call, checked: Arguments) -> Result[Any]:
         """Returns the result of a tool. Raises `CallTimeout` if it takes longer than the setting `timeout`."""
@@ -176,9 +194,11 @@ class Runner:
         try:
             # Answers of a scenario must not depend on speed: it waits for all bars.
             with call_within(0.0 if settings.acts_in else limit):
-                async with asyncio.timeout(limit or None):
+                async with asyncio.timeout(limit or None) as bound:
                     return await tool.handler(call, checked)
         except TimeoutError:
+            if not bound.expired():
+                raise  # of something inside, which has not told what took so long
             writes = tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}
             hint = (
                 "it may still take effect: check before you retry"
@@ -196,11 +216,19 @@ def _ms_since(began: float) -> float:
 
 def _checked(wanted: type[Arguments], given: Mapping[str, Any]) -> Arguments:
     """Returns the validated arguments. Raises `InvalidParameter` if the tool does not accept them."""
-    refuse_long_texts(given)
+    given = bounded(given, _names(wanted))
     try:
-        return wanted.model_validate(dict(given))
+        return wanted.model_validate(given)
     except ValidationError as error:
-        raise InvalidParameter(explain(error, given, "arguments", wanted)) from None
+        faults = faults_of(error)
+        text = explain(faults, given, "arguments", wanted)
+        raise InvalidParameter(text, parameters=faulty_arguments(faults)) from None
+
+
+@cache
+def _names(wanted: type[Arguments]) -> tuple[str, ...]:
+    """Returns the names of a tool's arguments."""
+    return tuple(field.alias or name for name, field in wanted.model_fields.items())
 
 
 def _instrument(given: Arguments) -> Instrument | None:

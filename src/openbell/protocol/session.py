@@ -6,15 +6,16 @@ Every call needs one. A transport creates a session when a client connects and g
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from openbell.desk.principals import OPERATOR
+from openbell.desk.settings.principals import OPERATOR
 from openbell.protocol.replies import Replies
+from openbell.stores.access.scopes import with_included
 
 if TYPE_CHECKING:
-    from openbell.desk.trading.inbox import Inbox, Reader
+    from openbell.desk.alerts.inbox import Inbox, Reader
 
 Notify = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Sends a notification (method, parameters) to the client. Raises `OSError` if the client has disconnected."""
@@ -24,6 +25,8 @@ class Scope(StrEnum):
     """A permission of a principal."""
 
     READ = "read"
+    WRITE = "write"
+    """Store decisions, specs, pictures and subscriptions; no orders."""
     TRADE = "trade"
     ADMIN = "admin"
 
@@ -36,6 +39,13 @@ class Principal:
     scopes: frozenset[Scope]
     anonymous: bool = False
     """True if nobody has signed in: it reads as the subject, and changes nothing of it."""
+    client: str = field(default="", compare=False)
+    """The OAuth client whose token it is, for the audit log."""
+    token: str = field(default="", compare=False)
+    """The name of the token of `openbell token`, for the audit log."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scopes", frozenset(map(Scope, with_included(self.scopes))))
 
 
 LOCAL_OPERATOR = Principal(OPERATOR, frozenset(Scope))

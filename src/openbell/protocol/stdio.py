@@ -2,7 +2,8 @@
 
 A line that is not a message gets a JSON-RPC error, and the server continues. A notification never gets a reply. Only
 protocol messages are written to standard output; anything else that the process prints goes to standard error. When the
-input ends, the server answers the open requests before it stops.
+input ends, the server answers the open requests before it stops. A client may leave the handshake out: if its first request
+is not `initialize`, the server handles one of its own before it, whose response is not written.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import re
-import stat
+import secrets
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
+from mcp_types import PROTOCOL_VERSION_META_KEY
 from pydantic import ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
+from openbell.protocol.bounds import MOST_VALUES, Size, size_of
+from openbell.protocol.json_text import parse
+from openbell.protocol.pipes import claim_standard_streams, reader, writer
 from openbell.protocol.replies import Replies
 from openbell.protocol.sdk import Server, SessionMessage, types
 
@@ -28,17 +31,20 @@ log = logging.getLogger(__name__)
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 LONGEST_LINE = 8 * 1024 * 1024
-_CHUNK = 256 * 1024
 _ID = rb'"id"\s*:\s*(?P<id>"[^"\\]{0,200}"|-?\d{1,15})\s*'
 _HEAD = re.compile(rb'\s*\{(\s*"(jsonrpc|method)"\s*:\s*"[^"\\]{0,200}"\s*,)*\s*' + _ID + b",")
 """The beginning of a message up to its id."""
 _TAIL = re.compile(rb",\s*" + _ID + rb"\}\s*\Z")
 """The end of a message from its id on; the brace after the id closes the message."""
 _TAIL_BYTES = 1024
+_ASSUMED_REVISION = "2025-06-18"
+"""The revision that a client without a handshake gets."""
+_ASSUMED_ID = f"openbell:{secrets.token_hex(16)}"
+"""The id of the handshake that the server handles itself: no client can guess it."""
 _FINISH_S = 60.0
 """Seconds in which open requests must finish after the input has ended."""
 _STOP_S = 5.0
-"""The same after `stop` was set; also the seconds in which the last output must be read by the client."""
+"""The same after `stop` was set."""
 
 
 async def serve(server: Server[Any], stop: asyncio.Event, replies: Replies) -> None:
@@ -46,90 +52,13 @@ async def serve(server: Server[Any], stop: asyncio.Event, replies: Replies) -> N
 
     Raises `OSError` if the output cannot be written for another reason than a client that has closed it.
     """
-    source, sink = _claim_standard_streams()
-    async with _reader(source, stop) as read, _writer(sink) as write:
+    source, sink = claim_standard_streams()
+    async with reader(source, stop) as read, writer(sink) as write:
         pending = _Pending(stop)
         output = _Output(write, pending, replies, stop)
         await server.run(_Input(read, output, pending), output, server.create_initialization_options())
     if output.failure is not None:
         raise output.failure
-
-
-def _claim_standard_streams() -> tuple[int, int]:
-    """Reserve both pipes for the protocol: other reads return the end of input, other prints go to standard error."""
-    source, sink = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return source, sink
-
-
-def _can_wait(fd: int) -> bool:
-    """Returns True if the event loop can wait for the descriptor: pipes, sockets and terminals, not files."""
-    mode = os.fstat(fd).st_mode
-    return os.name != "nt" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd))
-
-
-@asynccontextmanager
-async def _reader(fd: int, stop: asyncio.Event) -> AsyncIterator[Any]:
-    """Yields a coroutine function that reads bytes; a file is read in a thread."""
-    if not _can_wait(fd):
-
-        async def read_file() -> bytes:
-            return b"" if stop.is_set() else await asyncio.to_thread(os.read, fd, _CHUNK)
-
-        yield read_file
-        return
-    loop = asyncio.get_running_loop()
-    stream = asyncio.StreamReader(limit=_CHUNK)
-    file = os.fdopen(os.dup(fd), "rb", 0)
-    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), file)
-
-    async def end() -> None:
-        await stop.wait()
-        stream.feed_eof()
-
-    ending = asyncio.create_task(end())
-    try:
-        yield lambda: stream.read(_CHUNK)
-    finally:
-        ending.cancel()
-        transport.close()
-        os.set_blocking(fd, True)  # the shell shares the terminal and expects it to block
-
-
-@asynccontextmanager
-async def _writer(fd: int) -> AsyncIterator[Any]:
-    """Yields a coroutine function that writes bytes; it waits while the client does not read."""
-    if not _can_wait(fd):
-
-        async def write_all(data: bytes) -> None:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(fd, view) :]
-
-        yield write_all
-        return
-    loop = asyncio.get_running_loop()
-    file = os.fdopen(os.dup(fd), "wb", 0)
-    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, file)
-    stream = asyncio.StreamWriter(transport, protocol, None, loop)
-
-    async def write(data: bytes) -> None:
-        stream.write(data)
-        await stream.drain()
-
-    try:
-        yield write
-    finally:
-        # Flush the buffer to the client before the pipe closes.
-        deadline = loop.time() + _STOP_S
-        while not transport.is_closing() and transport.get_write_buffer_size() and loop.time() < deadline:
-            await asyncio.sleep(0.005)
-        if not transport.is_closing():  # a client that has closed its end has closed it already
-            transport.abort()
-        os.set_blocking(fd, True)
 
 
 class _Pending:
@@ -185,6 +114,8 @@ class _Output:
 
     async def send(self, item: SessionMessage, /) -> None:
         message = item.message
+        if isinstance(message, types.JSONRPCResponse) and message.id == _ASSUMED_ID:
+            return
         answered = message.id if isinstance(message, types.JSONRPCResponse | types.JSONRPCError) else None
         try:
             await self._write(_line(message))
@@ -234,6 +165,10 @@ class _Input:
         self._output = output
         self._pending = pending
         self._lines = self._split()
+        self._opened = False
+        """True after `initialize`, and for clients of a revision without one."""
+        self._held: types.JSONRPCMessage | None = None
+        """The first request of a client that has left out the handshake, until that is done."""
 
     async def _split(self) -> AsyncIterator[bytes]:
         """Yields lines of bounded length; a longer line is skipped and answered with an error."""
@@ -258,30 +193,55 @@ class _Input:
         elif buffer:
             yield bytes(buffer)
 
-    async def _refuse_long(self, head: bytes, tail: bytes) -> None:
+    async def _refuse_long(self, head: bytes, tail: bytes, why: str = f"longer than {LONGEST_LINE} bytes") -> None:
         """Answer a line that is too long, with its id if that is found at its beginning or end."""
         found = _HEAD.match(head[:_TAIL_BYTES]) or _TAIL.search(tail[-_TAIL_BYTES:])
-        text = f"Invalid Request: longer than {LONGEST_LINE} bytes"
-        await self._output.refuse(INVALID_REQUEST, text, json.loads(found["id"]) if found else None)
+        number = json.loads(found["id"]) if found else None
+        await self._output.refuse(INVALID_REQUEST, f"Invalid Request: {why}", number)
 
     async def receive(self) -> SessionMessage:
         """Returns the next message."""
+        if self._held is not None:
+            held, self._held = self._held, None
+            return SessionMessage(held)
         async for line in self._lines:
             if line.strip() and (message := await self._message(line)) is not None:
-                return SessionMessage(message)
+                return SessionMessage(self._after_handshake(message))
         await self._pending.wait_until_answered()
         raise StopAsyncIteration
 
+    def _after_handshake(self, message: types.JSONRPCMessage) -> types.JSONRPCMessage:
+        """Returns the message, or a handshake that must come before it."""
+        if self._opened or not isinstance(message, types.JSONRPCRequest) or message.method == "ping":
+            return message
+        self._opened = True
+        envelope = (message.params or {}).get("_meta")
+        if message.method == "initialize" or (isinstance(envelope, dict) and PROTOCOL_VERSION_META_KEY in envelope):
+            return message
+        self._held = message
+        client = {"name": "unknown", "version": "0"}
+        params = {"protocolVersion": _ASSUMED_REVISION, "capabilities": {}, "clientInfo": client}
+        return types.JSONRPCRequest(jsonrpc="2.0", id=_ASSUMED_ID, method="initialize", params=params)
+
     async def _message(self, line: bytes) -> types.JSONRPCMessage | None:
         """Returns the message in a line, or None if the line was answered with an error."""
-        try:
-            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-        except ValidationError:
-            await self._explain(line)
+        size = size_of(line)
+        if size is Size.TOO_LARGE:
+            await self._refuse_long(line, line, f"more than {MOST_VALUES} values")
             return None
-        if isinstance(message, types.JSONRPCNotification) and "id" in from_json(line):
+        try:
+            value = parse(line, nan=True) if size is Size.QUICK else await asyncio.to_thread(parse, line, nan=True)
+        except ValueError:
+            await self._refuse_unread(line)
+            return None
+        try:
+            message = types.jsonrpc_message_adapter.validate_python(value, by_name=False)
+        except ValidationError:
+            await self._explain(value)
+            return None
+        if isinstance(message, types.JSONRPCNotification) and "id" in value:
             # The SDK's types accept a request with an invalid id as a notification, which would get no reply.
-            await self._explain(line)
+            await self._explain(value)
             return None
         if isinstance(message, types.JSONRPCRequest):
             if self._pending.uses(message.id):
@@ -306,16 +266,13 @@ class _Input:
         if head is None:
             await self._output.refuse(PARSE_ERROR, "Parse error: not JSON")
             return
-        text = "Invalid Request: a string with half a surrogate pair, a number that is too long, or too deep nesting"
+        text = (
+            "Invalid Request: half a surrogate pair, a number over 4,300 digits, a key given twice, or too deep nesting"
+        )
         await self._output.refuse(INVALID_REQUEST, text, json.loads(head["id"]))
 
-    async def _explain(self, line: bytes) -> None:
-        """Answer a line that is not a message with an error that names the reason."""
-        try:
-            value = from_json(line)
-        except ValueError:
-            await self._refuse_unread(line)
-            return
+    async def _explain(self, value: Any) -> None:
+        """Answer JSON that is not a message with an error that names the reason."""
         if isinstance(value, list):
             await self._output.refuse(INVALID_REQUEST, "Invalid Request: batches are not part of this protocol")
             return

@@ -33,7 +33,7 @@ def require_storable(text: str, name: str, value: Any) -> None:
         raise InvalidParameter(f"{name} contains NaN or an infinity, which JSON does not have") from None
     except RecursionError:
         raise InvalidParameter(f"{name} is nested too deeply") from None
-    if "\x00" in text or _ZERO.search(written):
-        raise InvalidParameter("the text contains the character 0")
     if size > LONGEST_VALUE:
         raise InvalidParameter(f"{name} may take at most {LONGEST_VALUE} bytes as JSON")
+    if "\x00" in text or ("u0000" in written and _ZERO.search(written)):
+        raise InvalidParameter("the text contains the character 0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, cached_property
@@ -107,7 +107,7 @@ class Tool:
     """The scope that its caller needs; `trade` also needs --trade."""
     effect: Effect = Effect.READ
     open_world: bool = False
-    """True if it contacts systems other than the desk and its feed."""
+    """True if it contacts systems other than the desk and its feed, or returns texts that others have written."""
     idempotent: bool = True
     cache: str = ""
     """The setting with the number of seconds for which results are cached; empty if they are not cached."""
@@ -117,6 +117,8 @@ class Tool:
     """The errors that it raises besides those for invalid arguments."""
     late: Callable[[Call, Any], str | None] | None = None
     """(call, arguments): what a call that has exceeded its timeout still waits for; None if nothing is known of it."""
+    note_of: Callable[[Mapping[str, Any]], str] | None = None
+    """(truth header): the second text block of a result, for contracts whose results may have no further field."""
     method: bool = False
     """True if the contract also offers it as a JSON-RPC method."""
 

@@ -1,4 +1,4 @@
-"""The indicator values of one closed bar, and the crossings that the chart-signals contract defines on two bars.
+"""The indicator values of closed bars, and the crossings that the chart-signals contract defines on two bars.
 
 Does not import numpy.
 """
@@ -6,6 +6,12 @@ Does not import numpy.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from openbell.market.bars import Values
+
+Number = TypeVar("Number", float, "Values")
 
 NEEDED = 35
 """Closed bars: 34 for the first value of the MACD signal line, and one more to detect a crossing."""
@@ -14,21 +20,21 @@ SQUEEZE = 0.04
 
 
 @dataclass(frozen=True, slots=True)
-class Levels:
-    """The numbers of one closed bar that crossings compare."""
+class Levels(Generic[Number]):
+    """The numbers that crossings compare: of one closed bar, or of many as arrays."""
 
-    price: float
-    ema9: float
-    macd: float
-    signal: float
-    rsi: float
-    bb_upper: float
-    bb_middle: float
-    bb_lower: float
+    price: Number
+    ema9: Number
+    macd: Number
+    signal: Number
+    rsi: Number
+    bb_upper: Number
+    bb_middle: Number
+    bb_lower: Number
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot(Levels):
+class Snapshot(Levels[float]):
     """All indicators at one closed bar; `time` is its open."""
 
     ma10: float
@@ -61,16 +67,21 @@ class Crossings:
         return [name for name in self.__slots__ if getattr(self, name)]
 
 
-def find_crossings(prev: Levels, last: Levels) -> Crossings:
-    """Returns the crossings at bar `last`, by the contract's formulas."""
-    return Crossings(
-        macd_cross_up=prev.macd <= prev.signal and last.macd > last.signal,
-        macd_cross_dn=prev.macd >= prev.signal and last.macd < last.signal,
-        ema_support_lost=prev.price >= prev.ema9 and last.price < last.ema9,
-        ema_reclaim=prev.price <= prev.ema9 and last.price > last.ema9,
-        rsi_overbought=last.rsi >= OVERBOUGHT,
-        rsi_oversold=last.rsi <= OVERSOLD,
-        bb_squeeze=(last.bb_upper - last.bb_lower) / last.bb_middle < SQUEEZE,
-        bb_breakout_up=last.price > last.bb_upper,
-        bb_breakout_dn=last.price < last.bb_lower,
-    )
+def find_crossings(prev: Levels[float], last: Levels[float]) -> Crossings:
+    """Returns the crossings at bar `last`."""
+    return Crossings(**crossed(prev, last))
+
+
+def crossed(prev: Levels[Number], last: Levels[Number]) -> dict[str, Any]:
+    """Returns by the contract's formulas which crossings are true at bars `last`; `prev` are the bars before them."""
+    return {
+        "macd_cross_up": (prev.macd <= prev.signal) & (last.macd > last.signal),
+        "macd_cross_dn": (prev.macd >= prev.signal) & (last.macd < last.signal),
+        "ema_support_lost": (prev.price >= prev.ema9) & (last.price < last.ema9),
+        "ema_reclaim": (prev.price <= prev.ema9) & (last.price > last.ema9),
+        "rsi_overbought": last.rsi >= OVERBOUGHT,
+        "rsi_oversold": last.rsi <= OVERSOLD,
+        "bb_squeeze": (last.bb_upper - last.bb_lower) / last.bb_middle < SQUEEZE,
+        "bb_breakout_up": last.price > last.bb_upper,
+        "bb_breakout_dn": last.price < last.bb_lower,
+    }

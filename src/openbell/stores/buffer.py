@@ -22,8 +22,8 @@ from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series, series_of
 from openbell.market.timeframes import Timeframe
-from openbell.stores.buffer_schema import SCHEMA, UPGRADES, VERSION
-from openbell.stores.periods import calendar_of, month_of, slug_of
+from openbell.stores.buffer_schema import SCHEMA, VERSION
+from openbell.stores.periods import calendar_of, month_of, period_span, slug_of
 from openbell.stores.port import Problem, Span, Version
 from openbell.stores.sqlite_file import SqliteFile
 
@@ -57,7 +57,7 @@ class Buffer(SqliteFile):
         """`origins` are those whose bars the file may hold, None for any; `extra_tables` are SQL statements."""
         self._ids: dict[str, int] = {}
         self._origins = origins
-        super().__init__(path, SCHEMA + extra_tables, VERSION, UPGRADES)
+        super().__init__(path, SCHEMA + extra_tables, VERSION)
 
     def clear_cache(self) -> None:
         """Forget the ids of series: a rollback may remove them."""
@@ -205,6 +205,10 @@ class Buffer(SqliteFile):
     def holds(self, series: Series, start: int, end: int, slug: str | None = None) -> bool:
         """Returns True if there are buffered bars in [start, end), of periods with a slug if that is given."""
         return len(self.get(series, start, end, 1, slug=slug)) > 0
+
+    def holds_all_of(self, series: Series, period: str) -> bool:
+        """Returns True if bars of a period are in the buffer, so that the archive need not have any."""
+        return self.holds(series, *period_span(period), slug_of(period))
 
     def waiting(self, series: Series, before: int) -> list[str]:
         """The periods of the buffered bars that opened before a time, sorted."""

@@ -1,10 +1,8 @@
-"""The tables of the buffer, and the statements that upgrade the file of an earlier version."""
+"""The tables of the buffer."""
 
 from __future__ import annotations
 
-from openbell.market.instruments import FIAT
-
-VERSION = 7
+VERSION = 1
 SCHEMA = """
 CREATE TABLE series (
     id INTEGER PRIMARY KEY,
@@ -56,58 +54,3 @@ CREATE TABLE problems (at REAL NOT NULL, path TEXT NOT NULL, reason TEXT NOT NUL
 CREATE TABLE counter (seq INTEGER NOT NULL) STRICT;
 INSERT INTO counter VALUES (0);
 """
-OLD_DAYS = "an earlier version stored it in days from midnight UTC; days of currencies begin at 17:00 New York now"
-_FIAT = ", ".join(f"'{each}'" for each in sorted(FIAT))
-_IN_DAYS = "' 1d', ' 2d', ' 3d', ' 1w', ' 1mo', ' 3mo', ' 6mo', ' 1y', '@D1', '@W1'"
-_CURRENCY_DAYS = (
-    f"SELECT id FROM series WHERE substr(symbol, 1, 3) IN ({_FIAT}) AND substr(symbol, 4, 1) = '/'"
-    f" AND substr(symbol, 5, 3) IN ({_FIAT}) AND substr(symbol, 8) IN ({_IN_DAYS})"
-)
-"""The series of bars that are made of days of a currency: native ones, and those that InfluxDB makes of minutes."""
-UPGRADES = {
-    # When older coverage was written is unknown, but not later than now.
-    1: """
-ALTER TABLE coverage ADD COLUMN written REAL NOT NULL DEFAULT 0;
-UPDATE coverage SET written = CAST(strftime('%s', 'now') AS REAL);
-""",
-    2: """
-CREATE INDEX months_of_series ON months (series);
-CREATE TABLE newest (
-    series INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, time INTEGER NOT NULL, data BLOB NOT NULL
-) STRICT;
-""",
-    3: """
-CREATE TABLE removals (
-    series INTEGER NOT NULL, period TEXT NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL
-) STRICT;
-""",
-    4: """
-ALTER TABLE bars ADD COLUMN slug TEXT NOT NULL DEFAULT '';
-""",
-    # Bars of UTC days are neither read nor mixed with new ones: they are fetched or imported again.
-    5: f"""
-INSERT INTO problems SELECT CAST(strftime('%s', 'now') AS REAL), symbol, '{OLD_DAYS}' FROM series
-    WHERE id IN ({_CURRENCY_DAYS}) AND EXISTS (SELECT 1 FROM months WHERE months.series = series.id);
-UPDATE series SET epoch = epoch + 2 - epoch % 2 WHERE id IN ({_CURRENCY_DAYS});
-DELETE FROM bars WHERE series IN ({_CURRENCY_DAYS});
-DELETE FROM coverage WHERE series IN ({_CURRENCY_DAYS});
-DELETE FROM months WHERE series IN ({_CURRENCY_DAYS});
-DELETE FROM newest WHERE series IN ({_CURRENCY_DAYS});
-DELETE FROM removals WHERE series IN ({_CURRENCY_DAYS});
-""",
-    # Bars that are there are counted when the store is checked.
-    6: """
-CREATE TABLE stored (
-    series INTEGER NOT NULL, period TEXT NOT NULL,
-    last INTEGER NOT NULL,
-    counts BLOB NOT NULL,
-    stamp TEXT NOT NULL,
-    PRIMARY KEY (series, period)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE losses (
-    series INTEGER NOT NULL, period TEXT NOT NULL, origin TEXT NOT NULL, feed TEXT NOT NULL, adjustment TEXT NOT NULL,
-    start INTEGER NOT NULL, end INTEGER NOT NULL, written INTEGER NOT NULL, found INTEGER NOT NULL
-) STRICT;
-CREATE TABLE rollup_mark (seq INTEGER NOT NULL) STRICT;
-""",
-}

@@ -1,4 +1,4 @@
-"""The part that bar stores with the SQLite buffer share: small writes, merged reads, sources, coverage, versions, leases.
+"""A buffer in front of an archive: small writes, merged reads, coverage, versions.
 
 New minutes are durable in the buffer at once; bars of other timeframes, which come seldom, go straight to long-term storage
 unless they replace others.
@@ -8,38 +8,47 @@ Stores differ in where that is.
 from __future__ import annotations
 
 import sqlite3
-import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 
 from openbell.market import bars as barlib
-from openbell.market.bars import MINUTE, Bars
+from openbell.market.bars import Bars
 from openbell.market.errors import StoreError
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores import coverage, leases, newest_bars
+from openbell.stores import coverage, newest_bars
+from openbell.stores.audit import Audit
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffer_leases import BufferLeases
-from openbell.stores.losses import LossChecks
+from openbell.stores.period_sources import PeriodSources
 from openbell.stores.periods import FIRST, by_period
-from openbell.stores.port import Lease, Premature, Problem, Span, Version
+from openbell.stores.port import Archive, Lease, Leases, Span, Version
 from openbell.stores.validation import validated
 
 BULK = 2000
 """A write of this many minutes of one instrument skips the buffer."""
 
 
-Covers = Span | Mapping[Series, Span] | None
+Covers = Span | Mapping[Series, Sequence[Span]] | None
 
 
-class BufferedStore(LossChecks):
-    """Implements the methods of `stores.port.BarStore` that need only the buffer."""
+class BufferedStore(ABC):
+    """Implements `stores.port.BarStore`, but for what concerns long-term storage."""
 
-    _buffer: Buffer
-    _origins: frozenset[Origin] | None
-    """The origins whose bars may be stored here; None for any."""
+    def __init__(self, buffer: Buffer, origins: frozenset[Origin] | None) -> None:
+        """`origins` are those whose bars may be stored here; None for any."""
+        self._buffer = buffer
+        self._origins = origins
+        self._home_leases = BufferLeases(buffer)
+        self.leases: Leases = self._home_leases
+        self.sources = PeriodSources(buffer, self._archive())
+        self.audit = Audit(buffer, self.sources, self._archive())
+
+    @abstractmethod
+    def _archive(self) -> Archive:
+        """The long-term storage."""
 
     # Writing
 
@@ -76,17 +85,17 @@ class BufferedStore(LossChecks):
     ) -> None:
         """Write the small parts to the buffer, and the coverage of all parts."""
         with self._buffer.transaction() as db:
-            self._check_lease(lease)
+            self._home_leases.check(lease)
             numbered = [(self._buffer.ensure_series(db, part.series.name), part) for part in parts]
             fresh = [(number, part) for number, part in numbered if len(part) and _is_small(part) and not replace]
-            placed = self._claim_periods(db, fresh, source)
+            placed = self.sources.claim(db, fresh, source)
             self._before_put(db, fresh)
             self._buffer.put(db, placed, self._buffer.next_seq(db))
             if isinstance(covers, Span):
                 coverage.cover(db, [number for number, _ in numbered], covers)
             elif covers:
                 for number, part in numbered:
-                    coverage.cover(db, [number], covers[part.series])
+                    self._cover(db, number, part.series, covers)
             if covers:
                 # What is covered decides what the bars of larger timeframes are made of.
                 for number, part in numbered:
@@ -95,7 +104,12 @@ class BufferedStore(LossChecks):
                     elif source.origin is Origin.IMPORTED and not len(part):  # a file may begin or end inside a bar
                         self._buffer.end_change(db, number)
 
-    def _before_put(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:
+    def _cover(self, db: sqlite3.Connection, number: int, series: Series, covers: Covers) -> None:
+        """Add what a write covers of one series to its coverage."""
+        for span in [covers] if isinstance(covers, Span) else covers[series] if covers else ():
+            coverage.cover(db, [number], span)
+
+    def _before_put(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:  # noqa: B027
         """Called inside a write's transaction before its bars are put into the buffer; does nothing by default."""
 
     # Reading
@@ -149,38 +163,6 @@ class BufferedStore(LossChecks):
         """See the port."""
         return coverage.gaps(self._buffer, series.name, span)
 
-    def premature(self) -> list[Premature]:
-        """See the port."""
-        return [found for found in coverage.premature(self._buffer) if self._fetched(found.series, found.span)]
-
-    def mend(self) -> list[Premature]:
-        """See the port."""
-        found = self.premature()
-        for each in found:
-            with self._buffer.transaction() as db:
-                self._buffer.begin_change(db, self._buffer.ensure_series(db, each.series.name))
-            self._mend(each)
-        return found
-
-    def _mend(self, found: Premature) -> None:
-        """Remove the bars that had not closed, and their coverage, in one transaction."""
-        with self._buffer.transaction() as db:
-            number = self._buffer.ensure_series(db, found.series.name)
-            coverage.remove_premature(db, number, found)
-            unfinished = max(found.span.start, coverage.minute(min(found.written, time.time())))
-            # A longer bar that opened before had not closed either.
-            unfinished -= found.series.timeframe.seconds - MINUTE
-            # Bars that another write has covered since are final.
-            for gap in coverage.gaps(self._buffer, found.series.name, Span(unfinished, found.span.end)):
-                for span in self._fetched(found.series, gap):
-                    self._buffer.delete(db, number, span)
-                    self._drop(db, number, found.series, span)
-            self._buffer.end_change(db, number)
-
-    @abstractmethod
-    def _drop(self, db: sqlite3.Connection, number: int, series: Series, span: Span) -> None:
-        """Remove the bars of a span from long-term storage; the transaction has removed the buffered ones."""
-
     def newest(self, timeframe: Timeframe, end: int) -> dict[Instrument, Bars]:
         """See the port."""
         found, others = newest_bars.recorded(self._buffer, timeframe, end)
@@ -194,36 +176,6 @@ class BufferedStore(LossChecks):
     def timeframes(self, instrument: Instrument) -> list[Timeframe]:
         """See the port."""
         return self._buffer.timeframes(instrument)
-
-    def problems(self) -> list[Problem]:
-        """See the port."""
-        return self._buffer.problems()
-
-    # Leases
-
-    def acquire(self, name: str, holder: str, ttl: float) -> Lease:
-        """See the port."""
-        with self._buffer.transaction():
-            return leases.acquire(BufferLeases(self._buffer), name, holder, ttl)
-
-    def renew(self, lease: Lease, ttl: float) -> None:
-        """See the port."""
-        with self._buffer.transaction():
-            leases.renew(BufferLeases(self._buffer), lease, ttl)
-
-    def release(self, lease: Lease) -> None:
-        """See the port."""
-        with self._buffer.transaction():
-            leases.release(BufferLeases(self._buffer), lease)
-
-    def lease_holder(self, name: str) -> str | None:
-        """See the port."""
-        return leases.current_holder(BufferLeases(self._buffer), name)
-
-    def _check_lease(self, lease: Lease | None) -> None:
-        """Raise `LeaseLost` if a write names a lease that is no longer current. Called inside the write's transaction."""
-        if lease:
-            leases.check(BufferLeases(self._buffer), lease)
 
     def close(self) -> None:
         """See the port."""

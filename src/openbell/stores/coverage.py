@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from openbell.market.bars import MINUTE
 from openbell.market.series import series_of
@@ -67,6 +67,17 @@ def gaps(buffer: SqliteFile, name: str, span: Span) -> list[Span]:
         at = max(at, end)
     if at < span.end:
         found.append(Span(at, span.end))
+    return found
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Returns spans in order; those that touch are joined."""
+    found: list[Span] = []
+    for span in sorted(spans, key=lambda each: each.start):
+        if found and span.start <= found[-1].end:
+            found[-1] = Span(found[-1].start, max(found[-1].end, span.end))
+        elif span.start < span.end:
+            found.append(span)
     return found
 
 

@@ -4,7 +4,7 @@ A lease is a row with a token that grows each time the lease is taken. A write c
 so a process that was stopped until its lease had passed to another process writes nothing. The rules are here; a
 `LeaseTable` reads and writes the rows: `buffer_leases` those of the bar store, `records.leases` those of the records.
 
-A lease is lost by time alone, unless the death of its holder is certain (`holders`).
+A lease is lost by time alone, unless the death of its holder is certain (`lease_holders`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import inf
 from typing import Protocol
 
 from openbell.market.errors import LeaseHeld, LeaseLost
-from openbell.stores.holders import Holders
+from openbell.stores.lease_holders import Holders
 from openbell.stores.port import Lease
 
 

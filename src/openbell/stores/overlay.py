@@ -6,7 +6,7 @@ bars are used where the home's store is covered, the private ones elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,9 +21,21 @@ from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores import leases, resampling
 from openbell.stores.folders import PrivateFolder
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.periods import FIRST
-from openbell.stores.port import BarStore, Lease, Loss, Premature, Problem, Span, Version, WriteOptions
+from openbell.stores.port import (
+    Audit,
+    BarStore,
+    Lease,
+    Leases,
+    Loss,
+    Premature,
+    Problem,
+    Sources,
+    Span,
+    Version,
+    WriteOptions,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +44,97 @@ class _Versions(Version):
 
     home: Version
     own: Version
+
+
+class _Leases:
+    """A lease is taken in the private store, but not while the home's lease is held."""
+
+    def __init__(self, home: Leases, own: Callable[[], Leases]) -> None:
+        self._home = home
+        self._own = own
+
+    def acquire(self, name: str, holder: str, ttl: float) -> Lease:
+        """See the port."""
+        if other := self._home.holder(name):
+            raise leases.held(name, other)
+        return self._own().acquire(name, holder, ttl)
+
+    def renew(self, lease: Lease, ttl: float) -> None:
+        """See the port."""
+        self._own().renew(lease, ttl)
+
+    def release(self, lease: Lease) -> None:
+        """See the port."""
+        self._own().release(lease)
+
+    def holder(self, name: str) -> str | None:
+        """See the port."""
+        return self._home.holder(name) or self._own().holder(name)
+
+
+class _Sources:
+    """The sources of both stores."""
+
+    def __init__(self, home: Sources, own: Callable[[], Sources]) -> None:
+        self._home = home
+        self._own = own
+
+    def conflicts(self, bars: Bars, source: Source) -> list[str]:
+        """See the port."""
+        return self._home.conflicts(bars, source) or self._own().conflicts(bars, source)
+
+    def of(self, series: Series, span: Span) -> set[Source]:
+        """See the port."""
+        return self._home.of(series, span) | self._own().of(series, span)
+
+
+class _Audit:
+    """Finds what the home lacks, and mends only the private store, which is new and can lose nothing."""
+
+    def __init__(self, home: Audit, own: Callable[[], BarStore]) -> None:
+        self._home = home
+        self._own = own
+
+    def problems(self) -> list[Problem]:
+        """See the port."""
+        return [*self._home.problems(), *self._own().audit.problems()]
+
+    def premature(self) -> list[Premature]:
+        """See the port."""
+        return [*self._home.premature(), *self._own().audit.premature()]
+
+    def mend(self) -> list[Premature]:
+        """See the port."""
+        return self._own().audit.mend()
+
+    def to_check(self) -> list[Series]:
+        """See the port."""
+        return self._home.to_check()
+
+    def losses(self, series: Series) -> list[Loss]:
+        """See the port."""
+        return self._home.losses(series)
+
+    def mend_losses(self, series: Series) -> list[Loss]:  # noqa: ARG002
+        """See the port."""
+        return []
+
+    def lacks_made(self) -> bool:
+        """See the port."""
+        return self._home.lacks_made()
+
+    def mend_made(self) -> bool:
+        """See the port."""
+        return False
+
+    def lost_spans(self, series: Series, span: Span) -> list[Span]:
+        """See the port."""
+        own = self._own()
+        return [gap for lost in self._home.lost_spans(series, span) for gap in own.gaps(series, lost)]
+
+    def lost_for_good(self) -> list[Loss]:
+        """See the port."""
+        return self._home.lost_for_good()
 
 
 class OverlayStore:
@@ -44,6 +147,9 @@ class OverlayStore:
         self._origins = origins
         self._folder = folder
         self._private: PrivateFolder | None = None
+        self.leases = _Leases(home.leases, lambda: self._own.leases)
+        self.sources = _Sources(home.sources, lambda: self._own.sources)
+        self.audit = _Audit(home.audit, lambda: self._own)
 
     @cached_property
     def _own(self) -> ParquetStore:
@@ -57,16 +163,12 @@ class OverlayStore:
     def write(self, parts: Sequence[Bars], source: Source, **options: Unpack[WriteOptions]) -> None:
         """See the port. Writes to the private store, with the home's sources checked too."""
         for part in parts:
-            if len(part) and (held := self._home.conflicts(part, source)):
+            if len(part) and (held := self._home.sources.conflicts(part, source)):
                 raise SourceConflict(
                     f"{part.series} {', '.join(held)} comes from another source than {source}",
                     symbol=part.series.name,
                 )
         self._own.write(parts, source, **options)
-
-    def conflicts(self, bars: Bars, source: Source) -> list[str]:
-        """See the port."""
-        return self._home.conflicts(bars, source) or self._own.conflicts(bars, source)
 
     def compact(self, before: int) -> int:
         """See the port."""
@@ -156,57 +258,13 @@ class OverlayStore:
     def set_aside(self, instrument: Instrument, source: Source, reason: str) -> bool:
         """See the port. Bars of the home stay: then nothing is done."""
         all_series = [Series(instrument, each) for each in Timeframe]
-        if any(source in self._home.sources(each, Span(FIRST, -FIRST)) for each in all_series):
+        if any(source in self._home.sources.of(each, Span(FIRST, -FIRST)) for each in all_series):
             return False
         return self._own.set_aside(instrument, source, reason)
-
-    def sources(self, series: Series, span: Span) -> set[Source]:
-        """See the port."""
-        return self._home.sources(series, span) | self._own.sources(series, span)
 
     def gaps(self, series: Series, span: Span) -> list[Span]:
         """See the port."""
         return [gap for open_span in self._home.gaps(series, span) for gap in self._own.gaps(series, open_span)]
-
-    def premature(self) -> list[Premature]:
-        """See the port."""
-        return [*self._home.premature(), *self._own.premature()]
-
-    def mend(self) -> list[Premature]:
-        """See the port. Mends the private store only."""
-        return self._own.mend()
-
-    def to_check(self) -> list[Series]:
-        """See the port."""
-        return self._home.to_check()
-
-    def losses(self, series: Series) -> list[Loss]:
-        """See the port: those of the home."""
-        return self._home.losses(series)
-
-    def mend_losses(self, series: Series) -> list[Loss]:  # noqa: ARG002
-        """See the port. Nothing: the home is not changed, and the private store is new."""
-        return []
-
-    def lacks_made(self) -> bool:
-        """See the port."""
-        return self._home.lacks_made()
-
-    def mend_made(self) -> bool:
-        """See the port. Nothing: the home is not changed."""
-        return False
-
-    def uncounted(self) -> int:
-        """See the port."""
-        return self._home.uncounted()
-
-    def lost_spans(self, series: Series, span: Span) -> list[Span]:
-        """See the port."""
-        return [gap for lost in self._home.lost_spans(series, span) for gap in self._own.gaps(series, lost)]
-
-    def lost_for_good(self) -> list[Loss]:
-        """See the port."""
-        return self._home.lost_for_good()
 
     def stored(self) -> list[Series]:
         """See the port."""
@@ -231,30 +289,6 @@ class OverlayStore:
     def where(self) -> str:
         """See the port."""
         return f"{self._home.where()} (read only)"
-
-    def problems(self) -> list[Problem]:
-        """See the port."""
-        return [*self._home.problems(), *self._own.problems()]
-
-    # Leases
-
-    def acquire(self, name: str, holder: str, ttl: float) -> Lease:
-        """See the port. The lease is taken in the private store, but not while the home's lease is held."""
-        if other := self._home.lease_holder(name):
-            raise leases.held(name, other)
-        return self._own.acquire(name, holder, ttl)
-
-    def renew(self, lease: Lease, ttl: float) -> None:
-        """See the port."""
-        self._own.renew(lease, ttl)
-
-    def release(self, lease: Lease) -> None:
-        """See the port."""
-        self._own.release(lease)
-
-    def lease_holder(self, name: str) -> str | None:
-        """See the port."""
-        return self._home.lease_holder(name) or self._own.lease_holder(name)
 
     def close(self) -> None:
         """See the port. Removes the private bars."""

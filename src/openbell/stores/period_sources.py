@@ -1,4 +1,4 @@
-"""The part of a bar store that knows which source each period has, and which bars of two sources cannot stand together.
+"""Which source each period has, and which bars of two sources cannot stand together.
 
 Two sources may each hold a part of one series, but not the same bar, and not prices that are adjusted in different ways: the
 series would jump where they meet.
@@ -7,7 +7,6 @@ series would jump where they meet.
 from __future__ import annotations
 
 import sqlite3
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -20,9 +19,10 @@ from openbell.market.provenance import Origin, Source, adjustment_of
 from openbell.market.series import Series
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
+from openbell.stores import superseded_bars
 from openbell.stores.buffer import Buffer
 from openbell.stores.periods import FIRST, LAST, beside, by_period, overlap, period_span, slug_of
-from openbell.stores.port import Span
+from openbell.stores.port import Archive, Span
 
 _BREAK = 4 * 86400
 """Seconds without bars after which bars of one source are taken as two parts."""
@@ -36,23 +36,19 @@ class Placed(NamedTuple):
     period: str
 
 
-class PeriodSources(ABC):
-    """Implements the methods of `stores.port.BarStore` that concern sources."""
+class PeriodSources:
+    """The sources of the bars of one store. Implements `stores.port.Sources`."""
 
-    _buffer: Buffer
+    def __init__(self, buffer: Buffer, archive: Archive) -> None:
+        self._buffer = buffer
+        self._archive = archive
 
-    @abstractmethod
-    def _owner(self, db: sqlite3.Connection, number: int, series: Series, period: str) -> Source | None:
-        """The source of a period's bars; None if there are none."""
+    def held(self, number: int | None, series: Series, period: str) -> Source | None:
+        """The source of a period's bars; None if there are none, or if only a damaged file could name it."""
+        recorded = None if number is None else self._buffer.period_source(self._buffer.db, number, period)
+        return recorded or self._archive.owner(series, period)
 
-    @abstractmethod
-    def _read_period(self, series: Series, period: str, start: int, end: int) -> Bars:
-        """The bars of one period in long-term storage that opened in [start, end)."""
-
-    def _held(self, number: int | None, series: Series, period: str) -> Source | None:
-        return None if number is None else self._owner(self._buffer.db, number, series, period)
-
-    def _period_for(self, number: int | None, period: str, bars: Bars, source: Source, *, replace: bool = False) -> str:
+    def period_for(self, number: int | None, period: str, bars: Bars, source: Source, *, replace: bool = False) -> str:
         """The period to which bars of a source go.
 
         Minutes go to the period that has the month's name unless it holds bars of another source. With `replace` they take
@@ -61,15 +57,15 @@ class PeriodSources(ABC):
         if bars.timeframe is not Timeframe.M1:
             return period
         own = beside(period, source)
-        if self._held(number, bars.series, own) == source:  # it stays there although the other may have become free
+        if self.held(number, bars.series, own) == source:  # it stays there although the other may have become free
             return own
-        owner = self._held(number, bars.series, period)
+        owner = self.held(number, bars.series, period)
         if owner in {None, source}:
             return period
-        held = self._times_of(bars.series, period) if replace else bars.time[:0]
+        held = self.times_of(bars.series, period) if replace else bars.time[:0]
         return period if len(held) and bars.time[0] <= held[0] and held[-1] <= bars.time[-1] else own
 
-    def _claim_periods(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]], source: Source) -> list[Placed]:
+    def claim(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]], source: Source) -> list[Placed]:
         """Record the source of every period that minutes go to. Raises `SourceConflict`. One query for most periods."""
         owned: dict[str, set[int]] = {}
         placed = []
@@ -79,67 +75,86 @@ class PeriodSources(ABC):
                     owned[month] = self._buffer.series_of_source(db, source, month)
                 period = month
                 if number not in owned[month]:
-                    period = self._period_for(number, month, some, source)
-                    self._refuse_conflicts(number, period, some, source)
+                    period = self.period_for(number, month, some, source)
+                    self.refuse_conflicts(number, period, some, source)
                     self._buffer.set_period_source(db, number, period, source)
                 placed.append(Placed(number, some, period))
         return placed
 
-    def _refuse_conflicts(self, number: int, period: str, bars: Bars, source: Source) -> None:
+    def refuse_conflicts(self, number: int, period: str, bars: Bars, source: Source) -> None:
         """Raises `SourceConflict` if bars cannot be stored in their period without replacing others."""
-        for other, owner in self._in_the_way(number, period, bars, source).items():
+        for other, owner in self.in_the_way(number, period, bars, source).items():
             raise conflict(bars.series, other, owner, source)
 
-    def _in_the_way(self, number: int | None, period: str, bars: Bars, source: Source) -> dict[str, Source]:
+    def in_the_way(self, number: int | None, period: str, bars: Bars, source: Source) -> dict[str, Source]:
         """The periods whose bars of another source cannot stand beside bars of a period.
 
         A period without bars is in nobody's way: a process that was killed while it replaced bars may have left its source.
         """
-        owner = self._held(number, bars.series, period)
+        owner = self.held(number, bars.series, period)
         own = {} if owner is None or owner == source else {period: owner}
         return own | {
             other: owner
             for other, owner in self._others(period, bars, source).items()
-            if (not _alike(bars.series, owner, source) and len(self._times_of(bars.series, other)))
+            if (not _alike(bars.series, owner, source) and len(self.times_of(bars.series, other)))
             or self._shares_bars(bars, other)
         }
 
-    def _to_replace(self, number: int, period: str, bars: Bars, source: Source) -> dict[str, Span]:
+    def to_replace(self, number: int, period: str, bars: Bars, source: Source) -> dict[str, Span]:
         """The periods and spans from which bars are removed if bars of a period replace those of other sources."""
         span = Span(int(bars.time[0]), int(bars.time[-1]) + 1)
         found = {
             other: span if _alike(bars.series, owner, source) else Span(*period_span(other))
             for other, owner in self._others(period, bars, source).items()
         }
-        if self._held(number, bars.series, period) not in {None, source}:
+        if self.held(number, bars.series, period) not in {None, source}:
             found[period] = Span(*period_span(period))
         return {other: each for other, each in found.items() if self._has_bars(bars.series, other, each)}
 
     def _others(self, period: str, bars: Bars, source: Source) -> dict[str, Source]:
-        """The periods of other sources that have times of a period."""
-        found = self._sources_by_period(bars.series, Span(*period_span(period)))
-        return {other: owner for other, owner in found.items() if owner != source and other != period}
+        """The periods of other sources that have times of a period.
+
+        Also minutes of the month, if the buffer is new and only the archive names their source.
+        """
+        series = bars.series
+        found = self.recorded(series, Span(*period_span(period)))
+        found = {other: owner for other, owner in found.items() if owner != source and other != period}
+        month = period.partition(".")[0]
+        if series.timeframe is not Timeframe.M1 or month in {period, *found}:
+            return found
+        owner = self.held(self._buffer.find_series(series), series, month)
+        if owner is None or owner == source or month in superseded_bars.recorded(self._buffer, series):
+            return found
+        return {**found, month: owner}
 
     def conflicts(self, bars: Bars, source: Source) -> list[str]:
         """See the port."""
         number, found = self._buffer.find_series(bars.series), dict[str, Source]()
         for period, part in by_period(bars, source):
-            found |= self._in_the_way(number, self._period_for(number, period, part, source), part, source)
+            found |= self.in_the_way(number, self.period_for(number, period, part, source), part, source)
         return [f"{period.partition('.')[0]} ({owner})" for period, owner in found.items()]
 
     def _shares_bars(self, bars: Bars, period: str) -> bool:
-        stored = self._times_of(bars.series, period, int(bars.time[0]), int(bars.time[-1]) + 1)
+        """New minutes come after all that an earlier source has: those need not be read each time."""
+        first, last = int(bars.time[0]), int(bars.time[-1]) + 1
+        if self._archive.ends_before(bars.series, period, first):
+            return self._buffer.holds(bars.series, first, last, slug_of(period))
+        stored = self.times_of(bars.series, period, int(bars.time[0]), int(bars.time[-1]) + 1)
         return bool(np.isin(stored, bars.time, assume_unique=True).any())
 
-    def _times_of(self, series: Series, period: str, start: int = FIRST, end: int = LAST) -> Times:
+    def times_of(self, series: Series, period: str, start: int = FIRST, end: int = LAST) -> Times:
         """The open times of a period's bars in [start, end), buffered ones included."""
         first, last = period_span(period)
         buffered = self._buffer.get(series, max(start, first), min(end, last), slug=slug_of(period))
-        return np.union1d(self._read_period(series, period, start, end).time, buffered.time)
+        return np.union1d(self._archive.read_period(series, period, start, end).time, buffered.time)
 
-    def sources(self, series: Series, span: Span) -> set[Source]:
-        """See the port. Periods of several sources overlap: those without bars in the span do not count."""
-        found = self._sources_by_period(series, span)
+    def of(self, series: Series, span: Span) -> set[Source]:
+        """See the port. If none is recorded, the buffer may be new: those that the archive names count then."""
+        return self._recorded_of(series, span) or set(self._archive.named_sources(series, span).values())
+
+    def _recorded_of(self, series: Series, span: Span) -> set[Source]:
+        """Periods of several sources overlap: those without bars in the span do not count."""
+        found = self.recorded(series, span)
         calendar = Counter("" if series.timeframe is not Timeframe.M1 else each.partition(".")[0] for each in found)
         if set(calendar.values()) <= {1}:
             return set(found.values())
@@ -147,25 +162,25 @@ class PeriodSources(ABC):
 
     def _has_bars(self, series: Series, period: str, span: Span) -> bool:
         """Returns True if bars of a period opened in a span."""
-        return len(self._times_of(series, period, span.start, span.end)) > 0
+        return len(self.times_of(series, period, span.start, span.end)) > 0
 
-    def _sources_by_period(self, series: Series, span: Span) -> dict[str, Source]:
+    def recorded(self, series: Series, span: Span) -> dict[str, Source]:
         """The recorded sources of the periods that overlap a span."""
         recorded = self._buffer.period_sources(series)
         return {period: source for period, source in recorded.items() if overlap(period, span)}
 
-    def _all_sources(self, series: Series, span: Span) -> dict[str, Source]:
+    def every(self, series: Series, span: Span) -> dict[str, Source]:
         """The sources of all periods that overlap a span, also of those that are not recorded."""
-        return self._sources_by_period(series, span)
+        return {**self._archive.named_sources(series, span), **self.recorded(series, span)}
 
-    def _fetched(self, series: Series, span: Span, *, besides: str = "") -> list[Span]:
+    def fetched(self, series: Series, span: Span, *, besides: str = "") -> list[Span]:
         """The parts of a span whose bars can be fetched again: no feed has those of imports.
 
         If a period is given as `besides`, the parts without bars of any other period.
         """
-        periods = self._all_sources(series, span).items()
+        periods = self.every(series, span).items()
         kept = [period for period, source in periods if source.origin is Origin.IMPORTED or besides]
-        times = (self._times_of(series, period, span.start, span.end) for period in kept if period != besides)
+        times = (self.times_of(series, period, span.start, span.end) for period in kept if period != besides)
         return without(span, (run for some in times for run in _runs(some, series.timeframe)))
 
 

@@ -1,17 +1,34 @@
-"""The port of bar stores. Every store must pass the suite in `tests/stores/contract.py`."""
+"""The ports of bar stores. Every store must pass the suite in `tests/stores/contract.py`.
+
+| type | is |
+|---|---|
+| `BarStore` | the bars of many series, as the desk reads and writes them: a buffer in front of an archive |
+| `Archive` | long-term storage, by period: Parquet files or InfluxDB |
+| `Leases` | the right to be the only writer |
+| `Sources` | the source of each period, and which bars of two sources cannot stand together |
+| `Audit` | the comparison of what was written with what is stored, for doctor, collector and imports |
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol, TypedDict, Unpack
+from pathlib import Path
+from sqlite3 import Connection
+from typing import NamedTuple, ParamSpec, Protocol, TypedDict, TypeVar, Unpack
 
 from openbell.market.bars import Bars
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Tally = Mapping[int, int]
+"""How many bars opened in each bucket, by the number of the bucket since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +85,7 @@ class Loss:
     spans: tuple[Span, ...]
     """Where they were, to the day or to the bucket of `stores.stored_counts`."""
     written: int
-    """How many bars of the period were stored; 0 if an earlier version wrote them, which did not count them."""
+    """How many bars of the period were stored; 0 if they were never counted, as after the loss of the buffer."""
     found: int
     """How many of them are stored now."""
 
@@ -100,8 +117,8 @@ def _date(epoch: int) -> str:
 class WriteOptions(TypedDict, total=False):
     """The optional arguments of `BarStore.write`."""
 
-    covers: Span | Mapping[Series, Span] | None
-    """The series of the parts have no other bars in this span, or each of them in its own."""
+    covers: Span | Mapping[Series, Sequence[Span]] | None
+    """The series of the parts have no other bars in this span, or each of them in its own spans."""
     lease: Lease | None
     """Nothing is written unless this lease is current."""
     replace: bool
@@ -109,11 +126,139 @@ class WriteOptions(TypedDict, total=False):
     are adjusted otherwise."""
 
 
+class Counted(NamedTuple):
+    """A row of the table `stored`."""
+
+    last: int
+    """When the latest counted bar opened; 0 if none was counted (`restart`)."""
+    tally: Tally
+    stamp: str
+    """Size and time of the file in which the bars were counted; empty in a database."""
+
+
+class Leases(Protocol):
+    """The leases of one store. Every call may block."""
+
+    def acquire(self, name: str, holder: str, ttl: float) -> Lease:
+        """Take a lease for `ttl` seconds. Raises `LeaseHeld`."""
+
+    def renew(self, lease: Lease, ttl: float) -> None:
+        """Let a lease expire `ttl` seconds from now. Raises `LeaseLost`."""
+
+    def release(self, lease: Lease) -> None:
+        """Free a lease if it is still current."""
+
+    def holder(self, name: str) -> str | None:
+        """The current holder of a lease; None if there is none."""
+
+
+class Sources(Protocol):
+    """The sources of the bars of one store. Every call may block."""
+
+    def conflicts(self, bars: Bars, source: Source) -> list[str]:
+        """The periods in which bars of another source stand in the way of these, each with that source. Writes nothing."""
+
+    def of(self, series: Series, span: Span) -> set[Source]:
+        """The recorded sources of the stored bars of a series in a span; cheap to call."""
+
+
+class Audit(Protocol):
+    """What was written and is no longer stored, or should not have been written. Every call may block."""
+
+    def problems(self) -> list[Problem]:
+        """Files that were set aside or are missing, oldest first."""
+
+    def premature(self) -> list[Premature]:
+        """Coverage that ends after the machine's time at which it was written, or that was written in the future."""
+
+    def mend(self) -> list[Premature]:
+        """Remove premature coverage, so that it is fetched again, and its bars that had not closed. Returns it."""
+
+    def to_check(self) -> list[Series]:
+        """The series of which some bars must be in long-term storage, sorted."""
+
+    def losses(self, series: Series) -> list[Loss]:
+        """The bars of a series that were written and are no longer stored. Changes nothing."""
+
+    def mend_losses(self, series: Series) -> list[Loss]:
+        """Make the lost bars of a series gaps, so that they are fetched again, and remove what was made of them.
+
+        Returns them. Bars whose number was never recorded are counted.
+        """
+
+    def lacks_made(self) -> bool:
+        """Returns True if stored bars that are made of others were lost. Changes nothing."""
+
+    def mend_made(self) -> bool:
+        """Have stored bars that are made of others made again if some of them were lost. Returns True if that was so."""
+
+    def lost_spans(self, series: Series, span: Span) -> list[Span]:
+        """The parts of a span whose bars were lost and not stored again. Some bars may be left in them; cheap to call."""
+
+    def lost_for_good(self) -> list[Loss]:
+        """Lost bars that no feed has and that were not imported again."""
+
+
+class Archive(Protocol):
+    """Long-term storage of bars, by period (`stores.periods`). `db` is a transaction of the buffer."""
+
+    def read_period(self, series: Series, period: str, start: int, end: int) -> Bars:
+        """The bars of one period that opened in [start, end)."""
+
+    def drop(self, db: Connection, number: int, series: Series, span: Span) -> None:
+        """Remove the bars of a span; the transaction has removed the buffered ones."""
+
+    def owner(self, series: Series, period: str) -> Source | None:
+        """The source that the archive itself names for a period; None if it names none."""
+
+    def named_sources(self, series: Series, span: Span) -> dict[str, Source]:
+        """The sources that the archive itself names, by period: if the buffer is new, it has recorded none."""
+
+    def ends_before(self, series: Series, period: str, start: int) -> bool:
+        """Returns True if a period certainly has no bar that opened at `start` or later; cheap to call."""
+
+    def periods(self, series: Series) -> set[str]:
+        """The periods that it holds, or should hold, bars of."""
+
+    def tallies(self, series: Series, recorded: Mapping[str, Counted | None]) -> dict[str, Counted]:
+        """What it holds of some periods; a period that is certainly unchanged may be left out."""
+
+    def place_of(self, series: Series, period: str) -> Path:
+        """Where the bars of a period are or were, for messages."""
+
+    def record(self, series: Series) -> None:
+        """Record the sources that only the archive names."""
+
+    def undamaged(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function that reads it; if something in it is damaged, set that aside and call the function again."""
+
+    def drop_made(self, db: Connection, series: Series, span: Span) -> None:
+        """Remove bars that were made of others, which are lost."""
+
+    def lacks_made(self) -> bool:
+        """See `Audit`."""
+
+    def mend_made(self) -> bool:
+        """See `Audit`."""
+
+
 class BarStore(Protocol):
     """Bars of many series. Every call may block; asynchronous code calls it in a thread."""
 
     name: str
     """The name that results show as their source."""
+
+    @property
+    def leases(self) -> Leases:
+        """The leases of its writers."""
+
+    @property
+    def sources(self) -> Sources:
+        """The sources of its bars."""
+
+    @property
+    def audit(self) -> Audit:
+        """Its losses, and how to mend them."""
 
     def write(self, parts: Sequence[Bars], source: Source, **options: Unpack[WriteOptions]) -> None:
         """Store bars, durably when it returns. Later bars replace earlier ones of the same time.
@@ -125,9 +270,6 @@ class BarStore(Protocol):
         A write that is cut off may have stored some of its bars; in files, those of whole periods. Readers get them from
         then on: a later write of other bars neither removes them nor adds more of them.
         """
-
-    def conflicts(self, bars: Bars, source: Source) -> list[str]:
-        """The periods in which bars of another source stand in the way of these, each with that source. Writes nothing."""
 
     def read(self, series: Series, start: int, end: int) -> Bars:
         """The bars that opened in [start, end)."""
@@ -170,39 +312,6 @@ class BarStore(Protocol):
     def gaps(self, series: Series, span: Span) -> list[Span]:
         """The parts of `span` that no write has covered."""
 
-    def premature(self) -> list[Premature]:
-        """Coverage that ends after the machine's time at which it was written, or that was written in the future."""
-
-    def mend(self) -> list[Premature]:
-        """Remove premature coverage, so that it is fetched again, and its bars that had not closed. Returns it."""
-
-    def to_check(self) -> list[Series]:
-        """The series of which some bars must be in long-term storage, sorted."""
-
-    def losses(self, series: Series) -> list[Loss]:
-        """The bars of a series that were written and are no longer stored. Changes nothing."""
-
-    def mend_losses(self, series: Series) -> list[Loss]:
-        """Make the lost bars of a series gaps, so that they are fetched again, and remove what was made of them.
-
-        Returns them. Bars whose number was never recorded, because an earlier version wrote them, are counted.
-        """
-
-    def lacks_made(self) -> bool:
-        """Returns True if stored bars that are made of others were lost. Changes nothing."""
-
-    def mend_made(self) -> bool:
-        """Have stored bars that are made of others made again if some of them were lost. Returns True if that was so."""
-
-    def uncounted(self) -> int:
-        """How many periods an earlier version wrote, so that losses before they are counted cannot be found."""
-
-    def lost_spans(self, series: Series, span: Span) -> list[Span]:
-        """The parts of a span whose bars were lost and not stored again. Some bars may be left in them; cheap to call."""
-
-    def lost_for_good(self) -> list[Loss]:
-        """Lost bars that no feed has and that were not imported again."""
-
     def stored(self) -> list[Series]:
         """The series that have bars, sorted."""
 
@@ -211,9 +320,6 @@ class BarStore(Protocol):
 
         Files are renamed and reported as problems. Returns False if the bars cannot be changed.
         """
-
-    def sources(self, series: Series, span: Span) -> set[Source]:
-        """The recorded sources of the stored bars of a series in a span; cheap to call."""
 
     def newest(self, timeframe: Timeframe, end: int) -> dict[Instrument, Bars]:
         """The latest bar that had closed at `end` of every instrument with native bars of a timeframe; one query for all."""
@@ -227,23 +333,8 @@ class BarStore(Protocol):
     def where(self) -> str:
         """A description of where the bars are. Raises `StoreError` if the store cannot be reached."""
 
-    def problems(self) -> list[Problem]:
-        """Files that were set aside or are missing, oldest first."""
-
     def compact(self, before: int) -> int:
         """Move buffered bars that opened before `before` to long-term storage. Returns how many were moved."""
-
-    def acquire(self, name: str, holder: str, ttl: float) -> Lease:
-        """Take a lease for `ttl` seconds. Raises `LeaseHeld`."""
-
-    def renew(self, lease: Lease, ttl: float) -> None:
-        """Let a lease expire `ttl` seconds from now. Raises `LeaseLost`."""
-
-    def release(self, lease: Lease) -> None:
-        """Free a lease if it is still current."""
-
-    def lease_holder(self, name: str) -> str | None:
-        """The current holder of a lease; None if there is none."""
 
     def close(self) -> None:
         """Close all files and connections."""

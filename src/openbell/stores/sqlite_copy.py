@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from openbell.market.errors import StoreError
-from openbell.stores.sqlite_causes import full_disk
+from openbell.stores.failure_causes import full_disk
 from openbell.stores.sqlite_connections import connect, is_locked
 
 

@@ -8,14 +8,14 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from openbell.market.errors import StoreError
+from openbell.stores.failure_causes import full_disk
 from openbell.stores.file_version import FileVersion
-from openbell.stores.sqlite_causes import full_disk
 from openbell.stores.sqlite_connections import connect, connect_durably, file_identity
 
 log = logging.getLogger(__name__)
@@ -31,11 +31,9 @@ class SqliteFile:
     the next call opens the file that is now at its path, or creates one, so that all processes use the same file.
     """
 
-    def __init__(self, path: Path, schema: str, version: int, upgrades: Mapping[int, str] | None = None) -> None:
-        """`upgrades` maps each older version to the statements that lead to the next version."""
+    def __init__(self, path: Path, schema: str, version: int) -> None:
         self.path = path
         self._changes = FileVersion(path)
-        self._upgrades = upgrades or {}
         self._schema = schema
         self._version = version
         self._local = threading.local()
@@ -155,7 +153,7 @@ class SqliteFile:
         raise StoreError(f"cannot open {self.path}: {refused}") from refused
 
     def _prepare(self) -> str:
-        """Create, upgrade or check the tables. Returns why the file must be set aside; empty if it can be used."""
+        """Create or check the tables. Returns why the file must be set aside; empty if it can be used."""
         try:
             version = _version_of(self._connect())
             if version == 0:
@@ -166,8 +164,6 @@ class SqliteFile:
                         db.execute(f"PRAGMA application_id = {2 * secrets.randbits(29)}")
                         db.execute(f"PRAGMA user_version = {self._version}")
                 version = self._version
-            elif version in self._upgrades:
-                version = self._upgrade()
         except (StoreError, sqlite3.DatabaseError) as error:
             cause = error.__cause__ if isinstance(error, StoreError) else error
             if isinstance(cause, sqlite3.DatabaseError) and not isinstance(cause, sqlite3.OperationalError):
@@ -176,16 +172,6 @@ class SqliteFile:
         if version != self._version:
             raise StoreError(f"{self.path} has version {version}, this Openbell reads version {self._version}")
         return self.rejection()
-
-    def _upgrade(self) -> int:
-        """Upgrade an older file's tables in one transaction. Returns the new version."""
-        with self.transaction() as db:
-            version = _version_of(db)
-            while version in self._upgrades:
-                _execute(db, self._upgrades[version])
-                version += 1
-            db.execute(f"PRAGMA user_version = {version}")
-        return version
 
     def _repair(self) -> None:
         try:

@@ -8,9 +8,7 @@ Bars of one hour and more are counted by 30 days, those of a day and more by 364
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,24 +16,12 @@ from openbell.market.errors import StoreError
 from openbell.market.series import Series
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
+from openbell.stores.buffer import Buffer
 from openbell.stores.periods import period_span
-from openbell.stores.port import Span
+from openbell.stores.port import Counted, Span, Tally
 from openbell.stores.sqlite_file import SqliteFile
 
 _DAY = 86400
-
-Tally = Mapping[int, int]
-"""How many bars opened in each bucket, by the number of the bucket since 1970."""
-
-
-class Counted(NamedTuple):
-    """A row of the table `stored`."""
-
-    last: int
-    """When the latest counted bar opened; 0 if none was counted (`restart`)."""
-    tally: Tally
-    stamp: str
-    """Size and time of the file in which the bars were counted; empty in a database."""
 
 
 def bucket_seconds(timeframe: Timeframe) -> int:
@@ -100,6 +86,11 @@ def recorded(buffer: SqliteFile, series: Series) -> dict[str, Counted]:
         series.name,
     )
     return {period: _counted(*row) for period, *row in rows}
+
+
+def periods(buffer: Buffer, series: Series) -> set[str]:
+    """The periods of which an archive may hold bars: those with a source, and those with a record."""
+    return buffer.periods(series) | set(recorded(buffer, series))
 
 
 def lost_spans(timeframe: Timeframe, period: str, expected: Tally, found: Tally) -> list[Span]:

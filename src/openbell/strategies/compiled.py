@@ -39,7 +39,7 @@ class Step:
     input: Line | None
     """None for the bars themselves."""
     lines: tuple[Line, ...]
-    """In the order of its stream."""
+    """In the order of its result: lines, then histograms."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,12 +37,19 @@ class Conditions:
     exit: Mask
 
 
-def evaluate(strategy: Compiled, bars: Bars, regular: Bars | None = None, known: Known | None = None) -> Conditions:
+def evaluate(
+    strategy: Compiled,
+    bars: Bars,
+    regular: Bars | None = None,
+    known: Known | None = None,
+    on_step: Callable[[int], None] | None = None,
+) -> Conditions:
     """The closes at which all entry conditions hold, and those at which all exit conditions do.
 
-    `regular` is the regular-hours part of each bar; if it is None, it is derived from the bars.
+    `regular` is the regular-hours part of each bar; if it is None, it is derived from the bars. `on_step` is called with
+    the number of computed steps of the strategy; it may raise an exception to stop the work.
     """
-    masks = _Masks(*_computed_lines(strategy, bars, regular, known), {} if known is None else known, len(bars))
+    masks = _Masks(*_computed_lines(strategy, bars, regular, known, on_step), {} if known is None else known, len(bars))
     return Conditions(masks.all(strategy.entry), masks.all(strategy.exit))
 
 
@@ -52,14 +59,18 @@ def lines_over(strategy: Compiled, bars: Bars, regular: Bars | None = None, know
 
 
 def _computed_lines(
-    strategy: Compiled, bars: Bars, regular: Bars | None, known: Known | None
+    strategy: Compiled,
+    bars: Bars,
+    regular: Bars | None,
+    known: Known | None,
+    on_step: Callable[[int], None] | None = None,
 ) -> tuple[Arrays, Mapping[Line, object]]:
     """Returns the values of every line, and what it was computed from: equal names have equal values."""
     found: dict[Line, Values] = {Line(None, name): getattr(bars, name) for name in COLUMNS}
     names: dict[Line, object] = {line: line.name for line in found}
     cache = {} if known is None else known
     with np.errstate(all="ignore"):
-        for step in strategy.steps:
+        for number, step in enumerate(strategy.steps, 1):
             source = names[step.input] if step.input else None
             key = (step.indicator.name, tuple(sorted(step.settings.items())), source)
             computed = cache.get(key)
@@ -67,6 +78,8 @@ def _computed_lines(
                 computed = cache[key] = _computed(step, bars, regular, found)
             for at, (line, values) in enumerate(zip(step.lines, computed, strict=True)):
                 found[line], names[line] = values, (key, at)
+            if on_step is not None:
+                on_step(number)
     return found, names
 
 

@@ -63,22 +63,22 @@ class Implementation:
     @property
     def costs(self) -> list[float]:
         """Fee and slippage of its search, as shares."""
-        return list(self.figures.get("costs", ()))
+        return list(self.figures["costs"])
 
     @property
     def content(self) -> str:
-        """What it trades, apart from names; see `content_of`. An earlier version did not record it: then its id."""
-        return str(self.figures.get("content", self.id))
+        """What it trades, apart from names; see `content_of`."""
+        return str(self.figures["content"])
 
     @property
     def generation(self) -> int:
-        """How often its series had been judged anew when it was found, from 1 on; 0 if it was not counted yet."""
-        return int(self.figures.get("generation", 0))
+        """How often its series had been judged anew when it was found, from 1 on."""
+        return int(self.figures["generation"])
 
     @property
     def attempt(self) -> int:
         """How often its spec, before a change, had been tried in the same generation."""
-        return int(self.figures.get("attempt", 0))
+        return int(self.figures["attempt"])
 
 
 def one_of_each(found: Iterable[Implementation]) -> list[Implementation]:

@@ -49,7 +49,7 @@ def indicator_of(name: str) -> Indicator:
         raise InvalidParameter(
             f"{found.name} needs data beyond bars ({', '.join(found.needs)}), which has no history here"
         )
-    if found.stream is None or not lines(found):
+    if found.profile or not lines(found):
         raise InvalidParameter(f"{found.name} has no line with one value per bar, so no condition can use it")
     return found
 
@@ -73,7 +73,7 @@ def parameter_of(indicator: Indicator, name: str) -> str:
 
 
 def lines(indicator: Indicator) -> tuple[str, ...]:
-    """The names of an indicator's lines and histograms, in the order of its stream."""
+    """The names of an indicator's lines and histograms, in the order of its result."""
     return _lines(indicator.name)
 
 

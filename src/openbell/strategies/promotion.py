@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openbell.market.counting import counted
+from openbell.market.plural import counted
 from openbell.strategies.implementations import Status
 
 FEWEST_TRADES = 20

@@ -57,7 +57,8 @@ def read_spec(raw: object) -> Spec:
     if not problems:
         _check_use(spec, scope, paths, problems)
     if problems:
-        raise SpecRefused(name or short(keys.get("name", "")), problems)
+        given = keys.get("name", "")
+        raise SpecRefused(name or (given if isinstance(given, str) else short(given)), problems)
     return spec
 
 

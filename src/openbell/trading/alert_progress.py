@@ -8,7 +8,7 @@ from decimal import Decimal
 from openbell.market.bars import MINUTE
 from openbell.market.clock import iso
 from openbell.market.instruments import AssetClass, Instrument, parse
-from openbell.market.plan import next_close
+from openbell.market.series_plan import next_close
 from openbell.market.sessions import Phase, next_open, phase
 from openbell.market.timeframes import SHORT
 from openbell.trading import amounts

@@ -71,7 +71,7 @@ class Alert:
 
     @property
     def condition(self) -> dict[str, Any]:
-        """The condition as notifications show it."""
+        """The condition as every result and notification shows it."""
         if self.threshold is not None:
             return {"type": self.type.value, "threshold": amounts.number(self.threshold)}
         return {"type": self.type.value, "indicator": self.indicator, "signal": self.signal}

@@ -6,7 +6,7 @@ Callers that need more digits send a string. Products and sums are exact; each d
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation, localcontext
 from typing import Any
 
 from openbell.market.errors import InvalidParameter
@@ -19,6 +19,8 @@ QUANTITY_PLACES = 8
 PRICE_PLACES = 12
 _TICK = Decimal("1e-12")
 _LARGEST = Decimal("1e15")
+_FLOAT_TAIL = Decimal("1e-12")
+"""The share of a quantity below which digits after its smallest step come from computing with floats."""
 _LONGEST = 40
 _EXACT = Context(prec=80)
 
@@ -29,8 +31,20 @@ def exact() -> Any:
 
 
 def quantity(value: float | str | Decimal, name: str = "quantity") -> Decimal:
-    """Returns a positive quantity with at most 8 decimal places. Raises `InvalidParameter`."""
-    return _positive(value, name, QUANTITY_PLACES)
+    """Returns a positive quantity with at most 8 decimal places. Raises `InvalidParameter`.
+
+    The tail of a float's text is rounded away: 0.4485060000000001 means 0.448506, and 0.7999999999999999 means 0.8.
+    """
+    number = decimal(value, name)
+    nearest = number.quantize(CENT, ROUND_HALF_EVEN, _EXACT)
+    is_tail = abs(number - nearest) < number * _FLOAT_TAIL
+    return _positive(nearest if is_tail else number, name, QUANTITY_PLACES)
+
+
+def rounding_note(value: float | str | Decimal, rounded: Decimal, name: str = "quantity") -> str | None:
+    """Returns that the tail of a quantity was rounded away by `quantity`; None if it was not."""
+    given = decimal(value, name)
+    return None if given == rounded else f"{name} {text(given)} was rounded to {text(rounded)}"
 
 
 def price(value: float | str | Decimal, name: str = "price") -> Decimal:

@@ -4,6 +4,9 @@ An entry's hash covers its number, time, kind, key, content and the previous ent
 removed or moved without breaking the chain. Removing or adding entries at the end would leave a valid chain. Therefore the
 newest hash, the head, is also stored outside the database, and is durable before a write is acknowledged. An entry's content
 is a whole row of its table, so that all tables can be rebuilt from the ledger; `openbell verify` compares the two.
+
+Every hash begins with the number of its scheme, in entries, in heads and where one is printed: `1:9f86d081…`. A change of
+what is hashed, or how, is a new scheme with a number of its own; entries of earlier schemes stay valid.
 """
 
 from __future__ import annotations
@@ -14,7 +17,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-GENESIS = "0" * 64
+SCHEME = 1
+"""The only hash scheme so far: SHA-256 of the canonical JSON of `[1, seq, at, kind, key, body, prev]`."""
+GENESIS = f"{SCHEME}:{'0' * 64}"
+"""The hash before the first entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,15 @@ def seal(seq: int, at: float, kind: str, key: str, body: str, prev: str) -> Entr
 
 def digest(seq: int, at: float, kind: str, key: str, body: str, prev: str) -> str:
     """Returns the hash that an entry must have."""
-    return sha256(canonical([seq, at, kind, key, body, prev]).encode()).hexdigest()
+    return f"{SCHEME}:{sha256(canonical([SCHEME, seq, at, kind, key, body, prev]).encode()).hexdigest()}"
+
+
+def unknown_scheme(hash_: object) -> str:
+    """Returns the words about a hash of another scheme; empty if there is none, also if it is no hash at all."""
+    number, colon, _ = hash_.partition(":") if isinstance(hash_, str) else ("", "", "")
+    if not colon or not number.isdecimal() or number == str(SCHEME):
+        return ""
+    return f"has hash scheme {number[:9]}, and this Openbell knows scheme {SCHEME}: use the Openbell that wrote it"
 
 
 def goes_beyond(newest: Head, ends: Sequence[Head]) -> bool:
@@ -95,7 +109,9 @@ def check(
             yield Fault(expected, f"entry {expected} is missing; entry {entry.seq} is in its place")
         elif entry.prev != prev:
             yield Fault(seq, f"entry {seq} does not follow the one before it")
-        if not _sealed(entry):
+        if unknown := unknown_scheme(entry.hash):
+            yield Fault(seq, f"entry {seq} {unknown}")
+        elif not _sealed(entry):
             yield Fault(seq, f"entry {seq} ({entry.kind} {entry.key}) was changed")
         if any(noted != entry.hash for noted in wanted.pop(seq, ())):
             yield Fault(seq, f"entry {seq} is not the one that was noted as the head: it was rewritten")

@@ -95,6 +95,7 @@ class State(StrEnum):
     REJECTED = "rejected"
 
 
+_IN_DOUBT = frozenset({State.UNKNOWN, State.LOST})
 _ENDS = frozenset({State.FILLED, State.CANCELLED, State.EXPIRED, State.REJECTED})
 _AT_BROKER = frozenset({State.OPEN, State.PARTIALLY_FILLED, State.CANCELLING}) | _ENDS
 MOVES: dict[State, frozenset[State]] = {
@@ -176,10 +177,14 @@ class Order:
         return self.state in FINAL
 
     def to(self, state: State, at: float, reason: str | None = None, **changes: Any) -> Order:
-        """Returns the order in another state. Raises `ImpossibleMove`."""
+        """Returns the order in another state. Raises `ImpossibleMove`.
+
+        It keeps its reason, unless that was about a doubt that is over: the broker has found the order again.
+        """
         if state is not self.state and state not in MOVES[self.state]:
             raise ImpossibleMove(f"order {self.id} is {self.state} and cannot become {state}", order_id=self.id)
-        return replace(self, state=state, updated_at=at, reason=reason or self.reason, **changes)
+        kept = None if self.state in _IN_DOUBT and state not in _IN_DOUBT else self.reason
+        return replace(self, state=state, updated_at=at, reason=reason or kept, **changes)
 
     def with_fill(self, quantity: Decimal, price: Decimal, fee: Decimal, at: float) -> Order:
         """Returns the order after one more fill; a `cancelling` order stays so until filled. Raises `ImpossibleMove`."""

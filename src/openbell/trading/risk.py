@@ -19,6 +19,7 @@ from openbell.market.instruments import parse
 from openbell.trading import amounts
 from openbell.trading.amounts import CENT, ONE, ZERO
 from openbell.trading.book import Book
+from openbell.trading.halt import Halt
 from openbell.trading.objections import (
     Objection,
     SizeRule,
@@ -81,7 +82,7 @@ class Situation:
     """The orders of the account that are not final."""
     day_start: Decimal | None = None
     """Equity at the start of the UTC day; None if it is not known."""
-    halted: str | None = None
+    halted: Halt | None = None
     """Why trading is halted; None if it is not."""
     stale: str | None = None
     """Why the prices are too old or missing; None if they are current."""
@@ -178,8 +179,8 @@ class _Judgement:
     def _without_size(self) -> Iterable[Objection | None]:
         """Yields the objection of each rule that does not depend on the size, or None."""
         situation, limits, symbol = self.situation, self.limits, self.proposal.symbol
-        halted = f"trading is halted: {situation.halted}; only reducing orders may pass until openbell resume"
-        yield Objection("halt", halted) if situation.halted else None
+        halt = situation.halted
+        yield Objection("halt", f"{halt.text}; only reducing orders may pass until {halt.until}") if halt else None
         yield symbol_not_allowed(symbol, limits.symbols)
         yield self._short()
         yield Objection("stale_price", situation.stale) if situation.stale else None

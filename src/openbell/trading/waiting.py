@@ -18,6 +18,7 @@ from openbell.market.sessions import EASTERN, Phase, eastern, next_open, phase
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
 from openbell.trading.costs import Costs, available, in_steps, tradable
+from openbell.trading.halt import Halt
 from openbell.trading.orders import RESTING, Kind, Order, State
 
 _FOREX_OPENS = time(17, 0)
@@ -78,7 +79,7 @@ def waiting(
     instrument: Instrument,
     now: float,
     *,
-    halted: str | None = None,
+    halted: Halt | None = None,
     unread: str | None = None,
     unpriced: str | None = None,
     traded: Traded | None = None,
@@ -86,7 +87,7 @@ def waiting(
 ) -> str | None:
     """Returns what an order waits for, and until when; None if it is final or has a recorded reason.
 
-    `halted` is the reason why trading is halted, `unread` why its bars cannot be read, `unpriced` which position has no
+    `halted` is why trading is halted, `unread` why its bars cannot be read, `unpriced` which position has no
     price and why. `on_paper`: orders are filled from bars, not by a broker. The bars that closed by `now` must have been
     applied to the account.
     """
@@ -120,12 +121,12 @@ def waiting(
     return "; ".join(clauses)
 
 
-def _stopped(order: Order, halted: str | None, unpriced: str | None) -> str | None:
+def _stopped(order: Order, halted: Halt | None, unpriced: str | None) -> str | None:
     """Why it opens nothing; None if it may, or if it only reduces."""
     if not order.remaining_opening:
         return None
     if halted:
-        return f"trading is halted: {halted}; until openbell resume"
+        return f"{halted.text}; until {halted.until}"
     return f"nothing is opened until what is held has a price: {unpriced}" if unpriced else None
 
 

@@ -40,7 +40,7 @@ def test_each_plans_limits_hold_to_the_pixel_and_the_study(plan: Any) -> None:
     assert [each.field for each in wide.problems] == ["resolution"]
     line = {"type": "Horizontal Line", "coordinates": {"price": 1}}
     more = validate({**largest, "drawings": [line]}, plan, NOW)
-    assert [each.field for each in more.problems] == ["studies"]
+    assert [each.field for each in more.problems] == ["drawings"]
     assert not more.within_limits
 
 

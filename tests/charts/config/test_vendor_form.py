@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openbell.charts.config.annotation_kinds import KINDS, TYPES, Coordinate, kind_of
 from openbell.charts.config.choices import FORMATS, INTERVALS, PRESETS, SCALES, SESSIONS, STYLES, THEMES
-from openbell.charts.config.drawing_kinds import KINDS, TYPES, Coordinate, kind_of
-from openbell.charts.config.model import ChartConfig, ConfigDrawing, ConfigStudy, Watermark
+from openbell.charts.config.model import ChartConfig, ConfigAnnotation, ConfigStudy, Watermark
 from openbell.charts.config.ranges import bounds_of, read_range
 from openbell.charts.config.vendor_form import settled, vendor_body
 from openbell.charts.studies.catalogue import all_studies, find
@@ -56,10 +56,10 @@ def studies(draw: st.DrawFn) -> ConfigStudy:
 
 
 @st.composite
-def drawings(draw: st.DrawFn) -> ConfigDrawing:
+def drawings(draw: st.DrawFn) -> ConfigAnnotation:
     kind = draw(st.sampled_from(sorted(KINDS.values(), key=lambda each: each.name)))
     names = [*kind.required, *(each for each in kind.optional if draw(st.booleans()))]
-    return ConfigDrawing(
+    return ConfigAnnotation(
         kind,
         {each: draw(st.floats(0.01, 1e6)) for each in names if TYPES[each] is Coordinate.PRICE},
         {each: draw(TIMES) for each in names if TYPES[each] is Coordinate.TIME},
@@ -116,10 +116,10 @@ def read_study(body: dict[str, Any]) -> ConfigStudy:
     return ConfigStudy(study, inputs, body.get("override", {}), force_overlay=body.get("forceOverlay", False))
 
 
-def read_drawing(body: dict[str, Any]) -> ConfigDrawing:
+def read_drawing(body: dict[str, Any]) -> ConfigAnnotation:
     kind, given = kind_of(body["name"]), body["input"]
     assert kind is not None and {"top", "bottom"} >= {body["zOrder"]}
-    return ConfigDrawing(
+    return ConfigAnnotation(
         kind,
         {name: value for name, value in given.items() if TYPES[name] is Coordinate.PRICE},
         {name: datetime.fromisoformat(value) for name, value in given.items() if TYPES[name] is Coordinate.TIME},
@@ -210,7 +210,7 @@ def test_format_is_always_sent() -> None:
 def test_a_position_without_a_start_begins_at_three_quarters(written: str | None) -> None:
     prices = {"entryPrice": 60_000.0, "targetPrice": 66_000.0, "stopPrice": 58_000.0}
     config = ChartConfig(
-        "BINANCE:BTCUSDT", "1h", written, drawings=(ConfigDrawing(KINDS["Long Position"], prices, {}),)
+        "BINANCE:BTCUSDT", "1h", written, drawings=(ConfigAnnotation(KINDS["Long Position"], prices, {}),)
     )
 
     (sent,) = vendor_body(config, NOW)["drawings"]
@@ -227,7 +227,7 @@ def test_a_position_without_a_start_begins_at_three_quarters(written: str | None
 def test_a_position_never_begins_after_its_end() -> None:
     prices = {"entryPrice": 60_000.0, "targetPrice": 66_000.0, "stopPrice": 58_000.0}
     end = NOW - timedelta(days=6)
-    drawing = ConfigDrawing(KINDS["Short Position"], prices, {"endDatetime": end})
+    drawing = ConfigAnnotation(KINDS["Short Position"], prices, {"endDatetime": end})
     (made,) = settled(ChartConfig("BINANCE:BTCUSDT", "1h", "7D", drawings=(drawing,)), NOW).drawings
     assert made.times["startDatetime"] < made.times["endDatetime"]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import string
 import time
+import tracemalloc
 from datetime import timedelta
 from typing import Any
 
@@ -175,3 +177,20 @@ def test_a_long_sentence_takes_no_longer_than_its_words() -> None:
         except OpenbellError as error:
             assert error.message
         assert time.process_time() - began < 0.2
+
+
+def test_attack_sentences_of_new_words_leave_nothing_behind() -> None:
+    """A reader who sends other words in every sentence does not fill the memory."""
+    chance = random.Random(8)
+
+    def sentence() -> str:
+        return "AAPL " + " ".join("".join(chance.choices(string.ascii_lowercase, k=12)) for _ in range(75))
+
+    construct(sentence(), NOW)
+    tracemalloc.start()
+    try:
+        for _ in range(20):
+            construct(sentence(), NOW)
+        assert tracemalloc.get_traced_memory()[0] < 200_000
+    finally:
+        tracemalloc.stop()

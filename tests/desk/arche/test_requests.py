@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.desk.arche.errors import ApiFault
-from openbell.desk.arche.requests import read_historical, read_live
+from openbell.desk.quotes.arche.errors import ApiFault
+from openbell.desk.quotes.arche.requests import read_historical, read_live
 from tests.counts import runs
 
 FUZZED = runs(300, soak=5000)

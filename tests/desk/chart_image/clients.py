@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from openbell.charts.config.model import ChartConfig
 from openbell.charts.config.plans import PLANS
-from openbell.desk.chart_image.day_count import DayCount
-from openbell.desk.chart_image.http import VendorHttp
-from openbell.desk.chart_image.pace import Pace, Timing
-from openbell.desk.chart_image.vendor import VendorClient
+from openbell.desk.pictures.chart_image.day_count import DayCount
+from openbell.desk.pictures.chart_image.http import VendorHttp
+from openbell.desk.pictures.chart_image.pace import Timing, bucket_of
+from openbell.desk.pictures.chart_image.vendor import VendorClient
 from tests.servers.chart_img_server import KEY
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ def client(
         key,
         chosen,
         DayCount(home / "chart-image", key, chosen, read_only=read_only),
-        Pace(chosen),
+        bucket_of(chosen),
         limit=limit,
         timing=clock.timing,
         chance=Random(7),

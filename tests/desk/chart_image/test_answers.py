@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.desk.chart_image.answers import failure_of, picture_of, remaining_of, stored_of
-from openbell.desk.chart_image.directory_lists import read_exchanges, read_symbols, search
-from openbell.desk.chart_image.errors import VendorError
-from openbell.desk.chart_image.http import Response
+from openbell.desk.pictures.chart_image.answers import failure_of, picture_of, remaining_of, stored_of
+from openbell.desk.pictures.chart_image.directory_lists import read_exchanges, read_symbols, search
+from openbell.desk.pictures.chart_image.errors import VendorError
+from openbell.net.response import Response
 from tests.servers.chart_img_server import KEY, picture
 
 NOW = datetime(2026, 3, 18, 12, tzinfo=UTC)

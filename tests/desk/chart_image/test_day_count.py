@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from openbell.charts.config.plans import PLANS
-from openbell.desk.chart_image import day_count
-from openbell.desk.chart_image.day_count import DayCount
-from openbell.desk.chart_image.errors import RateLimited
+from openbell.desk.pictures.chart_image import day_count
+from openbell.desk.pictures.chart_image.day_count import DayCount
+from openbell.desk.pictures.chart_image.errors import RateLimited
 
 NOON = datetime(2026, 3, 18, 12, tzinfo=UTC).timestamp()
 BASIC = PLANS["BASIC"]

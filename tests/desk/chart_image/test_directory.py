@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from openbell.desk.chart_image.directory import FRESH_SECONDS, Directory
-from openbell.desk.chart_image.errors import KeyRefused, VendorFailed
-from openbell.desk.chart_image.exchanges import EXCHANGES, TYPES
 from openbell.desk.desk import Desk
+from openbell.desk.pictures.chart_image.directory import FRESH_SECONDS, Directory
+from openbell.desk.pictures.chart_image.errors import KeyRefused, VendorFailed
+from openbell.desk.pictures.chart_image.exchanges import EXCHANGES, TYPES
 from openbell.desk.settings import load
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import parse
@@ -43,7 +43,7 @@ def with_vendor(server: ChartImgServer, home: Path, clock: HandClock, work: Call
         made = client(server.url, home, clock)
         try:
             async with Desk(load({"OPENBELL_HOME": str(home)})) as desk:
-                return await work(Directory(desk, made, clock.timing))
+                return await work(Directory(desk.chart_images.known_instruments, made, clock.timing))
         finally:
             await made.close()
 
@@ -54,7 +54,7 @@ def alone(home: Path, work: Callable[[Directory], Awaitable[T]], **settings: str
     async def run() -> T:
         env = {"OPENBELL_HOME": str(home)} | {f"OPENBELL_{name.upper()}": text for name, text in settings.items()}
         async with Desk(load(env)) as desk:
-            return await work(Directory(desk, None))
+            return await work(Directory(desk.chart_images.known_instruments, None))
 
     return asyncio.run(run())
 

@@ -18,15 +18,15 @@ from openbell.charts.config.choices import INTERVALS, PRESETS, STYLES, THEMES
 from openbell.charts.config.plans import PLANS
 from openbell.charts.config.ranges import read_range
 from openbell.charts.studies.catalogue import all_studies, find
-from openbell.desk.chart_image.catalogue_documentation import (
+from openbell.desk.pictures.chart_image.catalogue_documentation import (
     catalogue_documentation,
     is_documentation,
     merged_documentation,
 )
-from openbell.desk.chart_image.documentation import Documentation, DocumentationService, make_documentation
-from openbell.desk.chart_image.http import VendorHttp
-from openbell.desk.chart_image.page import read_page
-from openbell.desk.chart_image.page_facts import PageFacts, read_facts
+from openbell.desk.pictures.chart_image.documentation import Documentation, DocumentationService, make_documentation
+from openbell.desk.pictures.chart_image.http import VendorHttp
+from openbell.desk.pictures.chart_image.page import read_page
+from openbell.desk.pictures.chart_image.page_facts import PageFacts, read_facts
 from openbell.desk.settings import load
 from tests.desk.chart_image.clients import NOON, HandClock
 from tests.desk.chart_image.pages import PAGE, PLANS_ACROSS, USELESS

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from openbell.charts.config.drawing_kinds import KINDS
-from openbell.charts.config.model import ConfigDrawing, ConfigStudy
+from openbell.charts.config.annotation_kinds import KINDS
+from openbell.charts.config.model import ConfigAnnotation, ConfigStudy
 from openbell.charts.studies.catalogue import all_studies
-from openbell.desk.chart_image.errors import (
+from openbell.desk.pictures.chart_image.errors import (
     ConfigRefused,
     KeyRefused,
     PlanRefused,
@@ -29,7 +29,7 @@ from openbell.desk.chart_image.errors import (
     VendorRefused,
     VendorUnreachable,
 )
-from openbell.desk.chart_image.vendor import call_seconds, make_client
+from openbell.desk.pictures.chart_image.vendor import call_seconds, make_client
 from openbell.desk.settings import load
 from tests.desk.chart_image.clients import CONFIG, NOON, HandClock, StillClock, client, used
 from tests.servers.chart_img_server import (
@@ -78,7 +78,7 @@ class TestRequests:
         studies = tuple(
             ConfigStudy(each, {one.name: one.default for one in each.inputs}) for each in all_studies().values()
         )
-        line = ConfigDrawing(KINDS["Horizontal Line"], {"price": 65_000.0}, {}, 'a "line" \ud800')
+        line = ConfigAnnotation(KINDS["Horizontal Line"], {"price": 65_000.0}, {}, 'a "line" \ud800')
         config = replace(CONFIG, studies=studies, drawings=(line,))
         assert used(client(server.url, tmp_path, clock), lambda made: made.draw(config, NOON)).status == 200
 

@@ -271,6 +271,7 @@ texts = st.builds(
         st.none(),
         st.sampled_from([None, None, "%Y%m%d", "%d/%m/%Y"]),
         st.booleans(),
+        skip_bad=st.booleans(),
     ),
 )
 def test_any_content_at_all_is_bars_or_a_plain_refusal(

@@ -454,7 +454,7 @@ def test_an_untrue_bar_of_parquet_is_named_by_row(folder: Path) -> None:
         (HEADER.encode() + b"\n\x81\n", "is neither UTF-8 nor Windows text"),
         (b"[1, 2", "is not readable JSON"),
         (b'{"a": 1}', "is JSON, but no list of rows"),
-        (b"[[1, 2], [1]]", "is JSON, but no list of rows of equal length"),
+        (b"[[1, 2], [1]]", "is JSON, but its rows are not of equal length"),
         (b"PAR1 but no more", "is not a readable Parquet file"),
         (b"\xc2\xa0\n", "missing column timestamp"),
     ],

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from openbell.desk.bars import BarService
+from openbell.desk.bars.service import BarService
 from openbell.desk.importing import Options, read
 from openbell.desk.importing.storing import store
 from openbell.feeds.none.feed import NoFeed

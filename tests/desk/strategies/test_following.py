@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from openbell.desk.strategies.consensus_records import withdraw_votes
-from openbell.desk.strategies.figures import Figures, PartFigures
-from openbell.desk.strategies.following import _record
+from openbell.desk.research.strategies.consensus_records import withdraw_votes
+from openbell.desk.research.strategies.figures import Figures, PartFigures
+from openbell.desk.research.strategies.following import _record
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
-from openbell.stores.records.view import View
+from openbell.stores.records.snapshot import View
 from openbell.strategies.consensus import Action
 from openbell.strategies.implementations import Implementation, Status
 from openbell.strategies.promotion import Forward
@@ -24,9 +24,8 @@ COSTS = [0.001, 0.0005]
 
 def implementation(name: str, principal: str) -> Implementation:
     dates = (0, NOW - 86400 * 300, NOW - 86400 * 200.0, NOW - 86400 * 200.0)
-    return Implementation(
-        name, principal, "SMA_RSI", "f", BTC, "1h", {}, Status.VALIDATED, "", *dates, 3, {"costs": COSTS}
-    )
+    found = {"costs": COSTS, "content": name, "generation": 1, "attempt": 1}
+    return Implementation(name, principal, "SMA_RSI", "f", BTC, "1h", {}, Status.VALIDATED, "", *dates, 3, found)
 
 
 def figures(action: Action) -> Figures:

@@ -14,13 +14,12 @@ from typing import Any
 import pytest
 
 from openbell.backtest import search as searches
-from openbell.desk.strategies import searching
-from openbell.desk.strategies import specs as catalogue
+from openbell.desk.research.strategies import searching
+from openbell.desk.research.strategies import specs as catalogue
 from openbell.market.instruments import parse
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.records import strategies as queries
-from openbell.stores.records.journal import Journal
 from openbell.strategies.implementations import fingerprint_of
 from openbell.strategies.spec import ConditionType, Stop
 from tests.client import run
@@ -142,7 +141,9 @@ async def test_a_spec_that_is_changed_back_begins_once_more(
     for version in (old, changed, old):
         specs = tuple(version if each.id == old.id else each for each in known)
         for module in ("specs", "searching"):
-            monkeypatch.setattr(f"openbell.desk.strategies.{module}.canonical_specs", lambda specs=specs: specs)
+            monkeypatch.setattr(
+                f"openbell.desk.research.strategies.{module}.canonical_specs", lambda specs=specs: specs
+            )
         async with bench_as_found(tmp_path / "home", FOUND, SCENARIO="s", FEED="none") as desk:
             await ranked(desk)
             found = await listed(desk, "SMA_RSI")
@@ -294,7 +295,7 @@ async def test_strategies_whose_bars_have_changed_have_no_vote_until_they_are_ju
         found: int | None = await records.read(lambda view: queries.latest_consensus(view, BTC, "local", COSTS))
         return found
 
-    monkeypatch.setattr("openbell.desk.strategies.opinions._PATIENCE", 0.05)
+    monkeypatch.setattr("openbell.desk.research.strategies.opinions._PATIENCE", 0.05)
     imported(home)
     async with bench_as_found(home, FEED="none") as desk:
         records, follower = desk.desk.trading.records, desk.desk.strategies.follower
@@ -353,36 +354,3 @@ async def test_with_a_fixed_clock_the_first_answer_after_a_correction_is_the_las
     imported(home, same, first=FIRST)
     async with bench_as_found(home, FOUND, **settings) as desk:
         assert [len(await listed(desk, "SMA_RSI")) for _ in range(2)] == [3, 3]
-
-
-# Earlier versions
-
-
-@awaited
-async def test_what_an_earlier_version_has_recorded_stays_valid(tmp_path: Path, quick_search: None) -> None:
-    """Its searches had one key for all costs, and its implementations no generation."""
-    home, settings = tmp_path / "home", {"SCENARIO": "s", "FEED": "none"}
-    imported(home, first=FIRST)
-    async with bench_as_found(home, FOUND, READ_ONLY="1", TRADE="", **settings) as desk:
-        await ranked(desk)
-        found = await desk.desk.strategies.searching.implementations("local")
-        (kept,) = desk.desk.strategies.searching._memory._kept.values()
-    async with bench_as_found(home, FOUND, **settings) as desk:
-
-        def write(journal: Journal) -> None:
-            for each in found:
-                body = {name: value for name, value in each.figures.items() if name in {"costs", "bars", "trades"}}
-                journal.put("implementation", replace(each, id=f"old_{each.id}", figures=body), new=True)
-            journal.put("search", {**(kept.known.search or {}), "id": f"{BTC} 1d"})
-
-        await desk.desk.trading.records.write(write)
-        entries = await desk.entries()
-        assert {each.removeprefix("old_") for each in await ranked(desk)} <= {each.id for each in found}
-        assert await desk.entries() == entries
-        await submitted(desk, "BUYS_LOW")
-        await ranked(desk)
-        assert len(await listed(desk, "SMA_RSI")) == 1
-    imported(home, corrected, first=FIRST)
-    async with bench_as_found(home, FOUND, **settings) as desk:
-        await ranked(desk)
-        assert sorted(each["status"] == "RETIRED" for each in (await listed(desk, "SMA_RSI")).values()) == [False, True]

@@ -14,11 +14,11 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Self
 
-from openbell.desk import leased_work
+from openbell.desk.alerts.service import Condition
 from openbell.desk.desk import Desk
+from openbell.desk.events import leased_work
+from openbell.desk.orders.engine import Engine
 from openbell.desk.settings import load
-from openbell.desk.trading.alerts import Condition
-from openbell.desk.trading.engine import Engine
 from openbell.market.errors import OpenbellError
 from openbell.market.instruments import parse
 from openbell.stores.port import Lease
@@ -182,8 +182,8 @@ async def compete(say: Say, settings: dict[str, str], label: str, lease_seconds:
     running = asyncio.create_task(engine.run())
     state = ""
     while not running.done():
-        if engine.status.state != state:
-            state = engine.status.state
+        if f"{engine.status}" != state:
+            state = f"{engine.status}"
             say(state)
         await asyncio.sleep(0.002)
     await running
@@ -213,7 +213,7 @@ def _writing(desk: Desk, label: str, say: Say, *, stops: bool = False) -> Engine
             raise
         return 1
 
-    return Engine(desk.trading.records, desk.clock, lambda: 0, (step,), desk.hub, every=0.005)
+    return Engine(desk.trading.records, desk.clock, lambda: 0, {"decisions": step}, desk.hub, every=0.005)
 
 
 def decision(label: str, number: int) -> dict[str, Any]:

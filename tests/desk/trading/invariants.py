@@ -6,12 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 
-from openbell.desk.principals import OPERATOR
-from openbell.desk.trading.orders import TWIN_SECONDS
+from openbell.desk.orders.service import TWIN_SECONDS
+from openbell.desk.settings.principals import OPERATOR
 from openbell.stores.records import checkpoints
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import checkpoints as kept_checkpoints
 from openbell.stores.records.verify import faults
-from openbell.stores.records.view import View
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
 from openbell.trading.orders import FINAL, State

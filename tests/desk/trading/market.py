@@ -113,7 +113,7 @@ class Market:
     """The part of `BarService` that trading uses, at one clock."""
 
     def __init__(self, script: Script, clock: Clock, down: dict[str, Outage]) -> None:
-        self.store = self.feed = self.threads = self
+        self.store = self.feed = self.threads = self.sources = self
         self.source = "scripted"
         self._versions = 0
         self.script = script
@@ -131,7 +131,8 @@ class Market:
     def route(self, _instrument: Instrument) -> Market:
         return self
 
-    def sources(self, _series: Series, _span: Span) -> set[Source]:
+    def of(self, _series: Series, _span: Span) -> set[Source]:
+        """Returns the sources of stored bars."""
         return {LIVE}
 
     def closed_until(self) -> int:

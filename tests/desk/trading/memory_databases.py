@@ -15,7 +15,7 @@ from sqlalchemy.pool import StaticPool
 from openbell.market.errors import StoreTimeout
 from openbell.stores.records import schema
 from openbell.stores.records.sqlite import engine_for
-from openbell.stores.records.tables import metadata
+from openbell.stores.records.tables import RECORDS, metadata
 from openbell.trading import amounts
 from openbell.trading.ledger import Head
 
@@ -40,7 +40,7 @@ class Memory:
     def __init__(self) -> None:
         self.engine = engine_for(":memory:", poolclass=StaticPool)
         self.connection = self.engine.connect()
-        schema.prepare(self.connection)
+        schema.create_tables(self.connection, RECORDS)
         self.connection.commit()
 
     def empty(self) -> None:
@@ -141,6 +141,8 @@ class Line:
         return None
 
     def announce(self, connection: Connection) -> None: ...
+
+    def open_connections(self) -> None: ...
 
     async def exists(self) -> bool:
         return True

@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from openbell.desk.principals import OPERATOR
+from openbell.desk.settings.principals import OPERATOR
 from openbell.market.errors import DuplicateOrder, InvalidParameter, OpenbellError, Refused, RiskRefused
 from openbell.stores.records import orders as queries
 from openbell.stores.records import switches
 from openbell.stores.records.records import Access
-from openbell.stores.records.view import View
+from openbell.stores.records.snapshot import View
 from openbell.trading.accounts import Account
 from openbell.trading.amounts import ONE
 from openbell.trading.orders import Side

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from openbell.desk.trading.gate import NO_DATA
+from openbell.desk.orders.gate import NO_DATA
 from openbell.trading import amounts, risk
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
 from openbell.trading.fills import Fill
+from openbell.trading.halt import Halt
 from openbell.trading.ledger import Entry
 from openbell.trading.orders import EXPOSED, Order, Side, State
 from openbell.trading.risk import Proposal, Situation
@@ -42,7 +43,7 @@ class Rejudging:
         self._fills: list[Fill] = []
         self._cash: dict[str, Decimal] = {}
         self._books: dict[str, Book] = {}
-        self._halted: str | None = None
+        self._halted: Halt | None = None
 
     def violations(self) -> Iterator[str]:
         judged: tuple[Entry, dict[str, Any]] | None = None
@@ -52,7 +53,7 @@ class Rejudging:
                 self._cash[body["name"]] = Decimal(body["cash"])
                 self._books[body["name"]] = Book(Decimal(body["cash"]))
             elif entry.kind == "switch":
-                self._halted = body["reason"]
+                self._halted = None if body["reason"] is None else Halt(body["reason"])
             elif entry.kind == "fill":
                 fill = from_row(Fill, body)
                 self._fills.append(fill)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from openbell.desk.principals import OPERATOR
+from openbell.desk.settings.principals import OPERATOR
 from openbell.market.errors import (
     DuplicateOrder,
     FeedUnavailable,

@@ -9,30 +9,31 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, cast
 
-from openbell.desk.bars import BarService
-from openbell.desk.events import Hub
-from openbell.desk.trading.accounts import AccountService, OperatorAccount
-from openbell.desk.trading.books import Books
-from openbell.desk.trading.broker_venue import BrokerVenue
-from openbell.desk.trading.decisions import DecisionService
-from openbell.desk.trading.engine import Engine
-from openbell.desk.trading.gate import Gate, PriceSheet
-from openbell.desk.trading.halts import Halts
-from openbell.desk.trading.matching import PaperMatching
-from openbell.desk.trading.orders import OrderService
-from openbell.desk.trading.paper_venue import PaperVenue
-from openbell.desk.trading.portfolio import PortfolioService
-from openbell.desk.trading.prices import Prices
-from openbell.desk.trading.reconcile import Reconciling
-from openbell.desk.trading.traded_minutes import TradedMinutes
-from openbell.desk.trading.venue import Venue
+from openbell.desk.bars.service import BarService
+from openbell.desk.events.hub import Hub
+from openbell.desk.orders.accounts import AccountService, OperatorAccount
+from openbell.desk.orders.books import Books
+from openbell.desk.orders.broker_venue import BrokerVenue
+from openbell.desk.orders.decisions import DecisionService
+from openbell.desk.orders.engine import Engine
+from openbell.desk.orders.execution_bars import TradedMinutes
+from openbell.desk.orders.gate import Gate, PriceSheet
+from openbell.desk.orders.halts import Halts
+from openbell.desk.orders.matching import PaperMatching
+from openbell.desk.orders.paper_venue import PaperVenue
+from openbell.desk.orders.portfolio import PortfolioService
+from openbell.desk.orders.prices import Prices
+from openbell.desk.orders.reconcile import Reconciling
+from openbell.desk.orders.service import OrderService
+from openbell.desk.orders.venue import Venue
+from openbell.desk.settings import Settings
 from openbell.market.errors import DataError, Refused, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
 from openbell.stores.port import Lease
 from openbell.stores.records import checkpoints
-from openbell.stores.records.head import HeadFile
+from openbell.stores.records.ledger_head_file import HeadFile
 from openbell.stores.records.records import Access, Records
-from openbell.stores.records.view import View
+from openbell.stores.records.snapshot import View
 from openbell.trading.accounts import Account
 from openbell.trading.advance import Rules
 from openbell.trading.broker import Broker
@@ -125,8 +126,8 @@ class Seat:
             received=world.clock.epoch,
         )
         self.portfolio: PortfolioService = PortfolioService(self.records, self.accounts, self.gate, self.settle)
-        self.decisions: DecisionService = DecisionService(self.records, self._settle_scenario)
-        steps = (self.venue.step, self._write_checkpoints)
+        self.decisions: DecisionService = DecisionService(self.records, self._settle_scenario, Settings())
+        steps = {"orders": self.venue.step, "checkpoints": self._write_checkpoints}
         self.engine = Engine(self.records, clock, setting.market.closed_until, steps, Hub())
         self.stepping: asyncio.Task[Any] | None = None
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from openbell.desk.alerts.service import Condition
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.desk.trading.alerts import Condition
-from openbell.market.bars import MINUTE, Bars, make
+from openbell.indicators.evaluation import IndicatorRequest, evaluate
+from openbell.indicators.registry import all_indicators
+from openbell.market.bars import MINUTE, Bars, bucket_bounds, make
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter, UnknownSymbol
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.timeframes import SHORT, Timeframe
 from openbell.stores.port import Span
 from openbell.trading.alerts import Alert, Type
@@ -189,6 +192,64 @@ def test_a_signal_fires_at_the_bar_that_confirms_it_and_no_stale_one_does(tmp_pa
     assert told["condition"] == {"type": "indicator_signal", "indicator": "rsi", "signal": "rsi_oversold"}
     assert told["value"] < 30
     assert told["triggered_at"] > iso(START + 120 * MINUTE)
+
+
+EMITTING = [each for each in all_indicators().values() if each.signals and not each.needs]
+REQUESTS = [IndicatorRequest(each.name, each, each.settings()) for each in EMITTING]
+
+
+def first_signals(bars: Bars, since: float) -> dict[tuple[str, str], tuple[float, float]]:
+    """Returns end and value of the first signal with each label on bars that closed after a time, from arrays."""
+    ends = bucket_bounds(bars.instrument, bars.timeframe, bars.time)[1]
+    found: dict[tuple[str, str], tuple[float, float]] = {}
+    for each in evaluate(bars, len(bars), REQUESTS, {}, None):
+        for signal in each.channels.signals:
+            if ends[signal.index] > since:
+                found.setdefault((each.request.key, signal.label), (float(ends[signal.index]), signal.value))
+    return found
+
+
+@pytest.mark.parametrize(("symbol", "interval"), [("BTC/USD", "1m"), ("BTC/USD", "15m"), ("AAPL", "1m")])
+def test_every_signal_of_every_indicator_fires_its_alert_once(tmp_path: Path, symbol: str, interval: str) -> None:
+    """In steps of one or many bars, and after earlier bars were corrected."""
+    chance = random.Random(f"{symbol} {interval}")
+    bars = walk(symbol, chance, 3000)
+
+    async def play() -> tuple[dict[str, Any], dict[str, Any]]:
+        clock = HandClock(float(START + 2000 * MINUTE))
+        desk = desk_at(tmp_path, clock)
+        desk.store.write([bars.between(0, clock.epoch())], SOURCE)
+        waiting: dict[tuple[str, str], str] = {}
+        for indicator in EMITTING:
+            for label in indicator.labels:
+                wanted = Condition(Type.INDICATOR_SIGNAL, None, indicator.name, label)
+                waiting[indicator.name, label] = (await desk.trading.alerts.set(ME, symbol, interval, wanted)).id
+        wanted_firings: dict[str, Any] = {}
+        seen = clock.epoch()
+        while clock.epoch() < START + 2900 * MINUTE:
+            before = int(clock.epoch())
+            clock.advance(chance.choice((1, 1, 5, 17, 40)) * MINUTE)
+            desk.store.write([bars.between(before, clock.epoch())], SOURCE)
+            if chance.random() < 0.15:
+                at = before - chance.randrange(50, 400) * MINUTE
+                corrected = bars.between(at, at + 3 * MINUTE)
+                desk.store.write([replace(corrected, volume=corrected.volume + 1.0)], SOURCE)
+            await desk.trading.engine.step(None)
+            newest = await desk.bars.latest(parse(symbol), SHORT[interval])
+            for key, (end, value) in first_signals(newest, seen).items():
+                if key in waiting:
+                    wanted_firings[waiting.pop(key)] = (iso(end), pytest.approx(value, rel=1e-9))
+            stored = desk.store.tail(Series(parse(symbol)), 1, int(clock.epoch()))
+            seen = float(stored.time[-1] + MINUTE)
+        found, _ = await desk.trading.inbox.look(ME, limit=1000)
+        await desk.trading.close()
+        told = [each.body for each in found]
+        assert len(told) == len({each["alert_id"] for each in told})
+        return {each["alert_id"]: (each["triggered_at"], each["value"]) for each in told}, wanted_firings
+
+    told, expected_firings = asyncio.run(play())
+    assert told == expected_firings
+    assert len(told) > 25
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,15 +12,15 @@ import numpy as np
 import pytest
 
 from openbell.desk.desk import Desk
+from openbell.desk.orders import reconcile
 from openbell.desk.settings import load
-from openbell.desk.trading import reconcile
-from openbell.desk.trading.desk import TradingDesk
+from openbell.desk.trading_desk import TradingDesk
 from openbell.market.bars import MINUTE, make
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.records.verify import faults
-from openbell.trading.broker import BrokerRefused
+from openbell.trading.broker import BrokerRefused, Report
 from openbell.trading.orders import Kind, Order, Side, State
 from openbell.trading.request import Request, request
 from tests.brokers.alpaca_server import KEY, NOW, SECRET, TAKEN, AlpacaTradingServer
@@ -125,7 +126,9 @@ def test_an_order_whose_answer_was_lost_is_found_and_never_sent_again(
         await trading.engine.once()
         return (await orders(trading))["single"]
 
-    assert trading_in(tmp_path, look).state is State.OPEN
+    found = trading_in(tmp_path, look)
+    assert (found.state, found.reason) == (State.OPEN, None)
+    assert placed.reason
     assert len(server.roots()) == 1
     assert server.count("submit") == 1
 
@@ -261,3 +264,50 @@ def test_without_trade_the_engine_cancels_nothing_at_the_broker(
     for _ in range(2):
         assert step(TRADE="") == []
     assert "cancel" in step(), "what was due is done by a desk that may"
+
+
+def test_an_order_that_the_adapter_cannot_read_keeps_no_other_from_being_looked_up(
+    tmp_path: Path, server: AlpacaTradingServer
+) -> None:
+    async def work(trading: TradingDesk) -> tuple[Order, Order]:
+        first = await trading.orders.place(ME, market("1", key="a"))
+        second = await trading.orders.place(ME, market("2", key="b"))
+        server.fill(first.id, "1", "99.5")
+        server.fill(second.id, "2", "99.5")
+        broker, broken = trading.broker, min(first, second, key=lambda order: order.id)
+        assert broker is not None
+        find = broker.find
+
+        async def find_others(order: Order) -> Report | None:
+            if order.id == broken.id:
+                raise KeyError("a field that the vendor no longer sends")
+            return await find(order)
+
+        broker.find = find_others  # type: ignore[method-assign]
+        await trading.engine.once()
+        assert any(broken.id in each for each in trading.failing.faults())
+        found = (await trading.orders.listing(ME, open_only=False, limit=9))[0]
+        broken, other = sorted(found, key=lambda order: order.id != broken.id)
+        return broken, other
+
+    broken, other = trading_in(tmp_path, work)
+    assert (broken.state, other.state) == (State.OPEN, State.FILLED)
+
+
+def test_a_new_account_begins_with_the_cash_that_the_broker_has_then(
+    tmp_path: Path, server: AlpacaTradingServer
+) -> None:
+    """Not with that of hours before, when this process was asked for the balance first."""
+
+    async def work(trading: TradingDesk) -> tuple[Decimal, Decimal]:
+        now = 0.0
+        trading.accounts._now = lambda: now
+        before = (await trading.portfolio.balance(ME)).cash
+        server.account["cash"] = "70000"
+        now = 3600.0
+        await trading.orders.place(ME, market())
+        (account,) = [each for each in await trading.accounts.listing() if each.name == "alpaca"]
+        return before, account.cash
+
+    before, cash = trading_in(tmp_path, work)
+    assert cash == D(70_000) != before

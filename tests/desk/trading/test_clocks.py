@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import pytest
 
-from openbell.desk.bars import BarService
+from openbell.desk.alerts.alert_engine import AlertEngine
+from openbell.desk.alerts.inbox import Inbox
+from openbell.desk.alerts.service import AlertService, Condition
+from openbell.desk.bars.service import BarService
 from openbell.desk.desk import Desk
-from openbell.desk.events import Hub
-from openbell.desk.indicators import IndicatorService
-from openbell.desk.settings import load
-from openbell.desk.trading.alert_engine import AlertEngine
-from openbell.desk.trading.alerts import AlertService, Condition
-from openbell.desk.trading.desk import TradingDesk
-from openbell.desk.trading.inbox import Inbox
-from openbell.desk.trading.prices import Prices
-from openbell.desk.trading.traded_minutes import TradedMinutes
+from openbell.desk.events.hub import Hub
+from openbell.desk.orders.execution_bars import TradedMinutes
+from openbell.desk.orders.prices import Prices
+from openbell.desk.pictures.indicators import IndicatorService
+from openbell.desk.settings import Settings, load
+from openbell.desk.settings.quotas import Quota
+from openbell.desk.trading_desk import TradingDesk
 from openbell.market.bars import MINUTE, make
 from openbell.market.clock import iso
 from openbell.market.errors import Refused, SettingsError
@@ -29,7 +29,7 @@ from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
-from openbell.stores.records.head import HeadFile
+from openbell.stores.records.ledger_head_file import HeadFile
 from openbell.stores.records.records import Records
 from openbell.stores.records.sqlite import SqliteDatabase
 from openbell.trading.alerts import Type
@@ -116,10 +116,12 @@ def test_an_alert_misses_nothing_while_the_feed_is_silent(tmp_path: Path) -> Non
         store = ParquetStore(tmp_path / "data")
         bars = BarService(store, feed, clock)
         records = Records(SqliteDatabase(tmp_path / "records.sqlite"), HeadFile(tmp_path / "head"), clock)
-        worker, inbox = ThreadPoolExecutor(1), Inbox(records, nothing_due, Hub())
+        inbox = Inbox(records, nothing_due, Hub())
         minutes = TradedMinutes(bars, present=True)
-        alarms = AlertEngine(records, bars, minutes, IndicatorService(bars, feed, worker), inbox)
-        alerts = AlertService(records, bars, Prices(bars, 300.0, minutes), nothing_due)
+        alarms = AlertEngine(records, bars, minutes, IndicatorService(bars, feed), inbox)
+        alerts = AlertService(
+            records, bars, Prices(bars, 300.0, minutes), nothing_due, Quota.of(Settings(), "quota_alerts")
+        )
         await alerts.set(ME, "BTC/USD", "1m", Condition(Type.PRICE_ABOVE, 150.0))
         clock.advance(MINUTE)
         await alarms.step(None, bars.closed_until())
@@ -131,7 +133,6 @@ def test_an_alert_misses_nothing_while_the_feed_is_silent(tmp_path: Path) -> Non
         clock.advance(MINUTE)
         await alarms.step(None, bars.closed_until())
         told, _ = await inbox.look(ME)
-        worker.shutdown()
         await records.close()
         store.close()
         return [each.body["triggered_at"] for each in told]

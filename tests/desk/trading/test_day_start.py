@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import Connection
 
-from openbell.desk.trading.books import Books, DayStart
+from openbell.desk.orders.books import Books, DayStart
 from openbell.stores.records.journal import Journal
-from openbell.stores.records.view import View
+from openbell.stores.records.snapshot import View
 from openbell.trading.accounts import Account
 from openbell.trading.amounts import ZERO
 from openbell.trading.orders import Side

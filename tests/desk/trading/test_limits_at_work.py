@@ -12,7 +12,7 @@ import pytest
 
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.desk.trading.desk import TradingDesk
+from openbell.desk.trading_desk import TradingDesk
 from openbell.market.bars import MINUTE, make
 from openbell.market.clock import iso
 from openbell.market.errors import RiskRefused

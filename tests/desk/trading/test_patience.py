@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from openbell.desk.bars import BarService
+from openbell.desk.bars.call_deadlines import Step, call_within, during
+from openbell.desk.bars.service import BarService
 from openbell.desk.desk import Desk
-from openbell.desk.patience import Step, call_within, during
 from openbell.market.errors import RiskRefused, StoreTimeout
 from openbell.market.instruments import parse
 from openbell.trading.orders import Kind, Side, State

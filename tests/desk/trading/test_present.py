@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
-from openbell.desk.adjustments import described
+from openbell.desk.alerts.service import Condition
+from openbell.desk.bars.adjustments import described
 from openbell.desk.desk import Desk
+from openbell.desk.orders.halt_file import HaltFile
 from openbell.desk.settings import load
-from openbell.desk.trading.alerts import Condition
-from openbell.desk.trading.desk import TradingDesk
-from openbell.desk.trading.halt_file import HaltFile
+from openbell.desk.trading_desk import TradingDesk
 from openbell.market.bars import MINUTE, Bars, make
 from openbell.market.clock import iso
 from openbell.market.errors import RiskRefused, StoreError
@@ -26,8 +26,8 @@ from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
+from openbell.stores.records import engine_problems as stored_troubles
 from openbell.stores.records import orders as queries
-from openbell.stores.records import troubles as stored_troubles
 from openbell.trading.accounts import Unauthorized
 from openbell.trading.alerts import Type
 from openbell.trading.orders import Kind, Order, Side, State
@@ -118,7 +118,7 @@ def step_without(instrument: Instrument, part: str, fault: type[Exception]) -> C
     """A step of the engine while the bars of one symbol cannot be had; the orders, their reasons, and what is noted."""
 
     async def work(trading: TradingDesk) -> Any:
-        owner: Any = trading._desk.store if part == "read" else trading._desk.bars
+        owner: Any = trading._parts.bars().store if part == "read" else trading._parts.bars()
         whole = getattr(owner, part)
 
         def failing(asked: Instrument | Series, *given: Any) -> Any:
@@ -233,7 +233,7 @@ def test_an_order_that_waits_for_the_price_of_a_position_says_so(tmp_path: Path)
     at(tmp_path, 9, bars, order("more", ETH, Side.BUY, "1"))
 
     async def without_bars(trading: TradingDesk) -> Any:
-        store: Any = trading._desk.store
+        store: Any = trading._parts.bars().store
         read, tail = store.read, store.tail
         store.read = lambda series, *given: read(series, *given).take(slice(0, 0 if series.instrument == BTC else None))
         store.tail = lambda series, *given: tail(series, *given).take(slice(0, 0 if series.instrument == BTC else None))
@@ -287,7 +287,7 @@ def test_questions_at_the_same_time_share_one_walk(tmp_path: Path) -> None:
     at(tmp_path, 5, bars, order("one", BTC, Side.BUY, "1"))
 
     async def ask(trading: TradingDesk) -> list[Any]:
-        store: Any = trading._desk.store
+        store: Any = trading._parts.bars().store
         read, reads = store.read, []
 
         def counted(*given: Any) -> Bars:
@@ -309,7 +309,7 @@ def test_what_was_walked_stays_walked_when_the_rest_is_cut_short(tmp_path: Path)
     at(tmp_path, 5, bars, order("two", BTC, Side.BUY, "1", 50))
 
     async def cut(trading: TradingDesk) -> None:
-        store: Any = trading._desk.store
+        store: Any = trading._parts.bars().store
         read, loop = store.read, asyncio.get_running_loop()
         reached, ending = asyncio.Event(), threading.Event()
 
@@ -487,7 +487,7 @@ def test_nothing_is_opened_while_the_equity_at_midnight_is_not_known(tmp_path: P
     assert at(tmp_path, day + 10, bars, orders)["sold"].state is State.FILLED
 
     async def without_midnight(trading: TradingDesk) -> Order:
-        store: Any = trading._desk.store
+        store: Any = trading._parts.bars().store
         tail = store.tail
 
         def failing(instrument: Instrument, count: int, end: int) -> Bars:
@@ -501,3 +501,18 @@ def test_nothing_is_opened_while_the_equity_at_midnight_is_not_known(tmp_path: P
     with pytest.raises(RiskRefused, match="when the day began is not known"):
         at(tmp_path, day + 20, bars, without_midnight)
     assert at(tmp_path, day + 21, bars, order("more", ETH, Side.BUY, "1")).state is State.OPEN, "the id is not used up"
+
+
+def test_a_problem_of_an_account_ends_whatever_other_accounts_are_called(tmp_path: Path) -> None:
+    """Also while an account works whose name is the word that messages begin with."""
+
+    async def work(trading: TradingDesk) -> list[str]:
+        await trading.accounts.add("account", "paper", D(100_000), with_token=False)
+        name = stored_troubles.trouble_of("paper")
+        await trading.records.write(lambda journal: stored_troubles.set_trouble(journal.view, name, 0.0, "it failed"))
+        await order("one", BTC, Side.BUY, "1", 5)(trading)
+        await trading.engine.once()
+        return list(await trading.records.read(stored_troubles.all_troubles))
+
+    bars = [bars_of(BTC, [100.0] * 60)]
+    assert at(tmp_path, 5, bars, work, ACCOUNT="account") == []

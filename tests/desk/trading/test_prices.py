@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from openbell.desk.bars import BarService
+from openbell.desk.bars.service import BarService
 from openbell.desk.desk import Desk
+from openbell.desk.orders.execution_bars import TradedMinutes
+from openbell.desk.orders.prices import Prices
 from openbell.desk.settings import load
-from openbell.desk.trading.prices import Prices
-from openbell.desk.trading.traded_minutes import TradedMinutes
 from openbell.feeds.none.feed import NoFeed
 from openbell.market.clock import FixedClock
 from openbell.market.errors import NoData

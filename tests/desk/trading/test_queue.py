@@ -9,14 +9,14 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from openbell.desk.events import Hub, NotificationAdded
-from openbell.desk.trading.inbox import Inbox
+from openbell.desk.alerts.inbox import Inbox
+from openbell.desk.events.hub import Hub, NotificationAdded
 from openbell.market.clock import FixedClock
 from openbell.signals.crossing_alerts import METHOD as SIGNALS
 from openbell.stores.records import alerts as queries
 from openbell.stores.records.alerts import Notification
-from openbell.stores.records.head import HeadFile
 from openbell.stores.records.journal import Journal
+from openbell.stores.records.ledger_head_file import HeadFile
 from openbell.stores.records.records import Records
 from openbell.stores.records.sqlite import SqliteDatabase
 from openbell.stores.records.tables import ledger

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from openbell.desk.principals import OPERATOR
+from openbell.desk.settings.principals import OPERATOR
 from openbell.market.errors import OpenbellError, RiskRefused
 from openbell.stores.records import orders as queries
 from openbell.trading.broker import BrokerRefused

@@ -20,6 +20,12 @@ def unlimited(gateway: Gateway) -> None:
 
 @pytest.fixture(scope="session")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
-    tokens = {**TOKENS, "trader": ("alice", "trade"), "nothing": ("alice", "")}
+    tokens = {
+        **TOKENS,
+        "reader": ("alice", "read,write"),
+        "looker": ("alice", "read"),
+        "trader": ("alice", "trade"),
+        "nothing": ("alice", ""),
+    }
     with Inside(tmp_path_factory.mktemp("chart_img"), tokens, unlimited, AS_OF=AS_OF, METRICS="1") as made:
         yield made

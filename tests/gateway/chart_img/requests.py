@@ -18,13 +18,13 @@ LIST = "/v3/tradingview/exchange/list"
 SMALL: dict[str, Any] = {"symbol": "BINANCE:BTCUSDT", "interval": "1h", "width": 400, "height": 300}
 
 
-def draw(gateway: Client, body: object, path: str = CHART, who: str = "reader", **headers: str | None) -> Answer:
+def draw(gateway: Client, body: object, path: str = CHART, who: str = "writer", **headers: str | None) -> Answer:
     """Returns the answer to a request with the key as the vendor's clients send it; bytes are sent as they are."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     return gateway.post(data, None, path, x_api_key=gateway.tokens[who], Accept=None, **headers)
 
 
-def ask(gateway: Client, path: str, who: str = "reader") -> Answer:
+def ask(gateway: Client, path: str, who: str = "writer") -> Answer:
     """Returns the answer to a GET request with a key."""
     return gateway.request("GET", path, None, x_api_key=gateway.tokens[who])
 

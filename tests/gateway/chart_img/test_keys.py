@@ -24,20 +24,22 @@ def test_a_key_is_needed(gateway: Inside, method: str, path: str) -> None:
     assert "x-api-key" in fault(answer(), 401)
     for key in ("wrong", gateway.tokens["reader"][:-1], "x" * 5000, "a b", "ü"):
         fault(answer(x_api_key=key), 403)
-    for who in ("keeper", "trader", "nothing"):
+    lacking = ("keeper", "nothing", "looker" if path == STORAGE else "trader")
+    for who in lacking:  # `trade` includes `write`
         assert "scope" in fault(answer(x_api_key=gateway.tokens[who]), 403)
     assert answer(x_api_key=gateway.tokens["reader"]).status == 200
     assert answer(Authorization=f"Bearer {gateway.tokens['reader']}").status == 200
     fault(answer(Authorization=f"Bearer {gateway.tokens['bob']}", x_api_key=gateway.tokens["reader"]), 403)
 
 
-def test_the_key_may_be_in_the_query_of_lists_only(gateway: Inside) -> None:
+def test_attack_a_token_in_an_address_is_refused(gateway: Inside) -> None:
+    """Proxies, browsers and logs keep addresses, so that a token counts in a header only."""
     key = gateway.tokens["reader"]
-    assert gateway.request("GET", f"{LIST}?key={key}", None).status == 200
-    assert gateway.request("GET", f"/v3/tradingview/exchange/BINANCE?symbol=BTC&key={key}", None).status == 200
+    assert "x-api-key" in fault(gateway.request("GET", f"{LIST}?key={key}", None), 401)
+    fault(gateway.request("GET", f"/v3/tradingview/exchange/BINANCE?symbol=BTC&key={key}", None), 401)
+    fault(gateway.request("GET", f"{LIST}?key={key}", None, x_api_key=key), 401)
     fault(gateway.request("GET", f"{LIST}?key=", None), 401)
-    fault(gateway.request("GET", f"{LIST}?key=wrong", None), 403)
-    fault(gateway.request("GET", f"{LIST}?key={key}&key=wrong", None), 403)
+    fault(gateway.request("GET", f"{LIST}?key=wrong", None), 401)
     fault(gateway.request("GET", f"{LIST}?monkey={key}", None), 401)
     fault(gateway.post(SMALL, None, f"{CHART}?key={key}"), 401)
     fault(gateway.post(SMALL, None, f"{STORAGE}?key={key}"), 401)
@@ -73,10 +75,11 @@ def test_calls_are_in_metrics_and_audit_and_the_key_is_nowhere(
     caplog.set_level("DEBUG")
     key = gateway.tokens["reader"]
     draw(gateway, SMALL, X_Request_ID="chart-1")
-    draw(gateway, SMALL, STORAGE, X_Request_ID="chart-2")
+    draw(gateway, SMALL, STORAGE, who="writer", X_Request_ID="chart-2")
     draw(gateway, {"symbol": key}, X_Request_ID="chart-3")
-    gateway.request("GET", f"{LIST}?key={key}", None, X_Request_ID="chart-4")
-    gateway.request("GET", f"/v3/tradingview/exchange/BINANCE?key={key}&symbol={key}", None, X_Request_ID="chart-5")
+    gateway.request("GET", LIST, None, X_Api_Key=key, X_Request_ID="chart-4")
+    path = f"/v3/tradingview/exchange/BINANCE?symbol={key}"
+    gateway.request("GET", path, None, X_Api_Key=key, X_Request_ID="chart-5")
     draw(gateway, SMALL, who="keeper", X_Request_ID="chart-6")
     log = gateway.settings.home / "audit.log"
 
@@ -85,15 +88,16 @@ def test_calls_are_in_metrics_and_audit_and_the_key_is_nowhere(
         return {each["request"]: each for each in found if each.get("request", "").startswith("chart-")}
 
     wait_for(lambda: len(lines()) == 6, "the audit log")
-    assert {name: (each["server"], each["tool"], each["outcome"]) for name, each in lines().items()} == {
-        "chart-1": ("chart-img", "draw", "ok"),
-        "chart-2": ("chart-img", "store", "ok"),
-        "chart-3": ("chart-img", "draw", "error"),
-        "chart-4": ("chart-img", "exchanges", "ok"),
-        "chart-5": ("chart-img", "symbols", "ok"),
-        "chart-6": ("chart-img", "draw", "refused"),
+    assert {name: (each["server"], each["tool"], each["scope"], each["outcome"]) for name, each in lines().items()} == {
+        "chart-1": ("chart-img", "draw", "read", "ok"),
+        "chart-2": ("chart-img", "store", "write", "ok"),
+        "chart-3": ("chart-img", "draw", "read", "error"),
+        "chart-4": ("chart-img", "exchanges", "read", "ok"),
+        "chart-5": ("chart-img", "symbols", "read", "ok"),
+        "chart-6": ("chart-img", "draw", "read", "refused"),
     }
     assert {each["principal"] for each in lines().values()} == {"alice"}
+    assert {each["token"] for each in lines().values()} == {"reader", "writer", "keeper"}
     metrics = gateway.request("GET", "/metrics", None).body.decode()
     assert 'openbell_calls_total{server="chart-img",tool="draw",outcome="ok"}' in metrics
     for text in (metrics, log.read_text(), caplog.text):
@@ -102,10 +106,14 @@ def test_calls_are_in_metrics_and_audit_and_the_key_is_nowhere(
 
 def test_requests_at_once_have_a_limit_and_are_counted_once(tmp_path: Path) -> None:
     with Inside(tmp_path, AS_OF=AS_OF, METRICS="1", MAX_REQUESTS_EACH="1") as gateway, gateway.connect() as slow:
+        shown(
+            draw(gateway, SMALL, who="reader")
+        )  # its first request reads the tokens, which may take longer than another one
         # A body that has not arrived yet occupies the only slot.
         whole = gateway.bytes_of("POST", CHART, json.dumps(SMALL).encode(), None, x_api_key=gateway.tokens["reader"])
         slow.sendall(whole[:-5])
-        wait_for(lambda: ask(gateway, LIST).status == 429, "the slot to be taken")
+        # A single refusal may be that of a request whose predecessor has not released the slot yet.
+        wait_for(lambda: {ask(gateway, LIST).status for _ in range(3)} == {429}, "the slot to be taken")
         before = _refused(gateway)
         fault(draw(gateway, SMALL), 429)
         assert _refused(gateway) == before + 1

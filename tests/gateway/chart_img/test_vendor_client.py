@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from openbell.charts.config.drawing_kinds import KINDS, TYPES, Coordinate
+from openbell.charts.config.annotation_kinds import KINDS, TYPES, Coordinate
 from openbell.charts.config.reading import read_config
 from openbell.charts.studies.catalogue import all_studies
-from openbell.desk.chart_image.vendor import VendorClient
+from openbell.desk.pictures.chart_image.vendor import VendorClient
 from openbell.market.bars import Bars
 from openbell.market.timeframes import CHART
 from tests.client import PATIENCE

@@ -1,28 +1,35 @@
-"""What a client is told of each server: how to connect over stdio and over HTTP, and a tool to call."""
+"""What a client is told of each server: how to connect over stdio and over HTTP, and the calls to make."""
 
 from __future__ import annotations
 
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
+
+import pytest
 
 from openbell.servers import NAMES, load
 from tests.client import OPENBELL, environment, run
 from tests.launching import loaded
+from tests.npm import programs
 from tests.prefork import Process
 from tests.waiting import wait_for
 
 ERAS = {"legacy": "2025-11-25", "modern": "2026-07-28"}
 """The newest revision of each era."""
+FIRST = "first"
+"""Version 1 of the TypeScript SDK, which speaks the revisions with handshake."""
 FEED = "none"
 """Without a feed there is no search for strategies in the background, which takes both cores for some seconds."""
 PATIENCE = 120.0
+LONGEST_WALK = 300.0
+"""Seconds for all calls of a script: hundreds, of which some wait for a feed that does not respond."""
 STDIO_SERVERS = 2
 """Servers that a script connects to over stdio."""
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+(?=/mcp)")
@@ -47,18 +54,36 @@ CALLS: dict[str, tuple[str, dict[str, Any], bool]] = {
 """A tool of each server, its arguments, and True if the result is an error."""
 
 
+T = TypeVar("T")
+
+
+class Asked(TypedDict):
+    """One call."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
 class Connection(TypedDict):
     """One server."""
 
     name: str
     command: list[str]
-    stdio_era: str | None
-    """The era in which a script connects over stdio; None if it does not."""
     environment: dict[str, str]
     url: str
     token: str
-    tool: str
-    arguments: dict[str, Any]
+    routes: list[tuple[str, str]]
+    """The transports and eras in which a script connects."""
+    calls: list[Asked]
+
+
+class Answered(TypedDict):
+    """What a client's user sees of one call."""
+
+    is_error: bool
+    text: str
+    code: int | None
+    """The code of a JSON-RPC error."""
 
 
 class Seen(TypedDict):
@@ -67,10 +92,9 @@ class Seen(TypedDict):
     name: str
     transport: str
     era: str
-    revision: str
+    revision: str | None
     tools: list[str]
-    is_error: bool
-    text: str
+    answers: list[Answered]
 
 
 def import_bars(home: Path) -> None:
@@ -95,12 +119,12 @@ class Gateway:
 
 
 @contextmanager
-def gateway(home: Path) -> Iterator[Gateway]:
+def gateway(home: Path, **settings: str) -> Iterator[Gateway]:
     """`openbell up` with every server over HTTP."""
     added = run(home, "token", "add", "robot", "--scopes", "read,trade")
     assert added.returncode == 0, added.stderr
     command = [*OPENBELL, "up", "--trade", "--port", "0"]
-    variables = environment(home, FEED=FEED, CHART_SIGNALS_HTTP="true")
+    variables = environment(home, **{"FEED": FEED, "CHART_SIGNALS_HTTP": "true", **settings})
     log = home / "up.log"
     with log.open("w") as file:
         process = Process(command, env=variables, stdout=file, stderr=file)
@@ -114,30 +138,48 @@ def gateway(home: Path) -> Iterator[Gateway]:
             process.kill()
 
 
-def connections(up: Gateway, first_era: str = "legacy") -> list[Connection]:
-    """Every server: as a command on the home of a gateway, and at its address.
-
-    Over stdio a script sees some servers, each in one era, in turns. One server starts from nothing, as a user's does;
-    the others are loaded already, because each start would take a second of the processor.
-    """
-    eras = cycle(ERAS if first_era == "legacy" else reversed(ERAS))
-    seen = list(NAMES)[:STDIO_SERVERS] if first_era == "legacy" else list(NAMES)[-STDIO_SERVERS:]
-    variables = environment(up.home, FEED=FEED)
+def on_stdio(name: str, home: Path, **settings: str) -> tuple[list[str], dict[str, str]]:
+    """The command that starts a server, and the settings in its environment."""
+    variables = environment(home, **{"FEED": FEED, **settings})
     handed = {key: value for key, value in variables.items() if key.startswith(("OPENBELL_", "PYTHON"))}
-    commands = {name: [*OPENBELL, "mcp", name, "--trade"] for name in NAMES}
-    return [
-        Connection(
-            name=name,
-            command=command if name == seen[0] else loaded(command),
-            stdio_era=next(eras) if name in seen else None,
-            environment=handed,
-            url=up.url(name),
-            token=up.token,
-            tool=CALLS[name][0],
-            arguments=CALLS[name][1],
+    return [*OPENBELL, "mcp", name, "--trade"], handed
+
+
+def connections(up: Gateway, eras: Sequence[str]) -> list[Connection]:
+    """Every server at its address, in all eras; some of them also as a command on the home of the gateway.
+
+    One server starts from nothing, as a user's does; the others are loaded already, because each start would take a second
+    of the processor.
+    """
+    turns = cycle(eras)
+    seen = list(NAMES)[:STDIO_SERVERS] if eras[0] != "modern" else list(NAMES)[-STDIO_SERVERS:]
+    found = []
+    for name in NAMES:
+        command, handed = on_stdio(name, up.home)
+        routes = [("http", era) for era in eras]
+        if name in seen:
+            routes.append(("stdio", next(turns)))
+        tool, arguments, _ = CALLS[name]
+        found.append(
+            Connection(
+                name=name,
+                command=command if name == seen[0] else loaded(command),
+                environment=handed,
+                url=up.url(name),
+                token=up.token,
+                routes=routes,
+                calls=[Asked(tool=tool, arguments=arguments)],
+            )
         )
-        for name, command in commands.items()
-    ]
+    return found
+
+
+def here(install: Callable[..., T], *given: Any) -> T:
+    """A program; without it a test says what is not tested."""
+    try:
+        return install(*given)
+    except programs.NotHere as missing:
+        pytest.skip(f"NOT TESTED: {missing}")
 
 
 def ask(command: list[str], servers: list[Connection], variables: dict[str, str]) -> list[Seen]:
@@ -148,7 +190,7 @@ def ask(command: list[str], servers: list[Connection], variables: dict[str, str]
         env=variables,
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=LONGEST_WALK,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -157,15 +199,15 @@ def ask(command: list[str], servers: list[Connection], variables: dict[str, str]
 
 
 def check(found: list[Seen], servers: list[Connection]) -> None:
-    """Every server, over both transports and over HTTP in both eras: all of its tools, and the result of one."""
-    wanted = {(name, "http", era) for name in NAMES for era in ERAS}
-    wanted |= {(each["name"], "stdio", each["stdio_era"]) for each in servers if each["stdio_era"] is not None}
+    """Every server on each of its routes: all of its tools, and the result of one."""
+    wanted = {(each["name"], *route) for each in servers for route in each["routes"]}
     assert {(each["name"], each["transport"], each["era"]) for each in found} == wanted
     for each in found:
-        assert each["revision"] == ERAS[each["era"]], each
+        assert each["revision"] == ERAS.get(each["era"]), each
         assert each["tools"] == list(load(each["name"]).by_name), each
-        assert each["is_error"] is CALLS[each["name"]][2], each
-        assert json.loads(each["text"]), each
+        (answer,) = each["answers"]
+        assert answer["is_error"] is CALLS[each["name"]][2], each
+        assert json.loads(answer["text"]), each
 
 
 def alone(home: Path, **more: str) -> dict[str, str]:

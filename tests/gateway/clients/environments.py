@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import subprocess
-import venv
+import sys
 from pathlib import Path
 
 from tests.npm.programs import CACHE, PATIENCE, NotHere
+
+INSTALL = Path(__file__).resolve().parents[3] / ".ci" / "install.py"
 
 
 def python(lock: Path) -> Path:
@@ -20,20 +22,17 @@ def python(lock: Path) -> Path:
         stamp = home / "installed"
         wanted = lock.read_bytes()
         if not stamp.exists() or stamp.read_bytes() != wanted:
-            venv.create(home / "venv", clear=True, with_pip=True)
-            _install(interpreter, lock)
+            _install(home / "venv", lock)
             stamp.write_bytes(wanted)
     return interpreter
 
 
-def _install(interpreter: Path, lock: Path) -> None:
-    pip = [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"]
+def _install(environment: Path, lock: Path) -> None:
+    command = [sys.executable, str(INSTALL), "--new", str(environment), "--only-binary=:all:", str(lock)]
     try:
-        subprocess.run(
-            [*pip, "--require-hashes", "-r", str(lock)], check=True, capture_output=True, text=True, timeout=PATIENCE
-        )
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE)
     except (OSError, subprocess.SubprocessError) as error:
-        said = str(getattr(error, "stderr", "") or "")[-300:]
+        said = str(getattr(error, "stdout", "") or "")[-300:]
         raise NotHere(
             f"{lock.stem} could not be installed ({error} {said}): connect to PyPI once to run these tests"
         ) from error

@@ -1,4 +1,4 @@
-"""Connects to the servers on standard input with pydantic-ai; runs in an environment of its own."""
+"""Calls tools of the servers on standard input with pydantic-ai; runs in an environment of its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
+from mcp.shared.exceptions import MCPError
 from pydantic_ai import ModelRetry
 from pydantic_ai.mcp import MCPToolset
 
@@ -23,22 +24,26 @@ def transport_of(server: dict[str, Any], transport: str) -> Any:
     return StdioTransport(program, arguments, env=server["environment"], keep_alive=False)
 
 
+async def call(toolset: Any, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    try:
+        found = await toolset.direct_call_tool(tool, arguments)
+    except ModelRetry as refused:  # what a model reads of an error
+        code = refused.__cause__.error.code if isinstance(refused.__cause__, MCPError) else None
+        return {"is_error": True, "text": str(refused), "code": code}
+    return {"is_error": False, "text": json.dumps(found, default=str), "code": None}
+
+
 async def see(server: dict[str, Any], transport: str, era: str) -> dict[str, Any]:
     client: Any = Client(transport_of(server, transport), mode=MODES[era])
     async with MCPToolset(client) as toolset:
         tools = await toolset.list_tools()
-        try:
-            text, is_error = json.dumps(await toolset.direct_call_tool(server["tool"], server["arguments"])), False
-        except ModelRetry as refused:  # what a model reads of an error
-            text, is_error = str(refused), True
         return {
             "name": server["name"],
             "transport": transport,
             "era": era,
             "revision": client.protocol_version,
             "tools": [tool.name for tool in tools],
-            "is_error": is_error,
-            "text": text,
+            "answers": [await call(toolset, each["tool"], each["arguments"]) for each in server["calls"]],
         }
 
 
@@ -50,8 +55,7 @@ async def main() -> None:
             return await see(server, transport, era)
 
     servers = json.load(sys.stdin)
-    work = [one(server, "stdio", server["stdio_era"]) for server in servers if server["stdio_era"]]
-    work += [one(server, "http", era) for server in servers for era in MODES]
+    work = [one(server, *route) for server in servers for route in server["routes"]]
     json.dump(await asyncio.gather(*work), sys.stdout)
 
 

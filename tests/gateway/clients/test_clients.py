@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -15,6 +15,8 @@ from openbell.servers import NAMES, load
 from tests.gateway.clients import environments
 from tests.gateway.clients.connections import (
     CALLS,
+    ERAS,
+    FIRST,
     PATIENCE,
     Connection,
     Gateway,
@@ -23,6 +25,7 @@ from tests.gateway.clients.connections import (
     check,
     connections,
     gateway,
+    here,
     import_bars,
 )
 from tests.npm import programs
@@ -30,15 +33,6 @@ from tests.npm import programs
 HERE = Path(__file__).resolve().parent
 WRONG = "with-a-wrong-token"
 _COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]|\x1b\][^\x07]*\x07")
-T = TypeVar("T")
-
-
-def here(install: Callable[..., T], *given: Any) -> T:
-    """A program; without it a test says what is not tested."""
-    try:
-        return install(*given)
-    except programs.NotHere as missing:
-        pytest.skip(f"NOT TESTED: {missing}")
 
 
 @pytest.fixture(scope="module")
@@ -63,22 +57,22 @@ def wanted() -> dict[str, bool]:
     return {f"{name}-{transport}": True for name in NAMES for transport in ("stdio", "http")} | {WRONG: False}
 
 
-def test_the_typescript_sdk_lists_and_calls_tools_in_both_eras(tmp_path: Path, up: Gateway) -> None:
+def test_both_versions_of_the_typescript_sdk_list_and_call_tools(tmp_path: Path, up: Gateway) -> None:
     sdk = here(programs.folder, "typescript-sdk")
-    servers = connections(up)
+    servers = connections(up, [FIRST, *ERAS])
     command = [str(programs.node()), str(HERE / "typescript_client.cjs"), str(sdk)]
     check(ask(command, servers, alone(tmp_path)), servers)
 
 
 def test_pydantic_ai_lists_and_calls_tools_in_both_eras(tmp_path: Path, up: Gateway) -> None:
     python = here(environments.python, HERE / "pydantic-ai.lock")
-    servers = connections(up, first_era="modern")
+    servers = connections(up, list(reversed(ERAS)))
     check(ask([str(python), str(HERE / "pydantic_ai_client.py")], servers, alone(tmp_path)), servers)
 
 
 def test_opencode_connects_to_every_server(tmp_path: Path, up: Gateway) -> None:
     opencode = here(programs.binary, "opencode", "opencode-linux-x64-baseline/bin/opencode")
-    servers = connections(up)
+    servers = connections(up, list(ERAS))
     (tmp_path / "opencode.json").write_text(json.dumps({"mcp": opencode_servers(servers)}))
     without = ("AUTOUPDATE", "MODELS_FETCH", "DEFAULT_PLUGINS", "LSP_DOWNLOAD")
     variables = alone(tmp_path, **{f"OPENCODE_DISABLE_{each}": "1" for each in without})
@@ -108,7 +102,7 @@ def opencode_remote(url: str, token: str) -> dict[str, Any]:
 def test_claude_code_connects_to_every_server(tmp_path: Path, up: Gateway) -> None:
     systems = ("linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64")
     claude = here(programs.binary, "claude-code", *(f"@anthropic-ai/claude-code-{each}/claude" for each in systems))
-    servers = connections(up)
+    servers = connections(up, list(ERAS))
     variables = alone(
         tmp_path,
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",

@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 
 from openbell.desk.settings import Settings
 from openbell.gateway.admission import Admission
+from openbell.gateway.calls import CallWatch
 from openbell.gateway.guard.chain import guarded
 from openbell.gateway.guard.connections import server_options
 from openbell.gateway.guard.metrics import Metrics
@@ -27,7 +28,6 @@ from openbell.gateway.streamable import wire
 from openbell.gateway.streamable.endpoint import Endpoint
 from openbell.gateway.streamable.listening import Listening
 from openbell.gateway.streamable.pushes import PushStreams
-from openbell.gateway.watching import CallWatch
 from openbell.protocol.dialects import JsonRpcDialect
 from openbell.protocol.sdk import MCPError, Server
 from openbell.protocol.service import Service

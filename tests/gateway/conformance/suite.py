@@ -1,6 +1,6 @@
 """Runs the official suite, reads its results, and writes docs/conformance.md.
 
-`python -m tests.gateway.conformance.suite` writes the page anew.
+`python -m tests.gateway.conformance.suite` writes the page anew; with `--keep-results`, without running the suite.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.client import environment
+from tests.contracts import rows
 from tests.gateway.processes import served
 from tests.npm import programs
 
@@ -100,6 +102,16 @@ against the gateway's guard and transport, on a test server that offers the tool
 table has the number of checks of each scenario and protocol revision; an empty cell means that the suite has no such
 scenario for the revision. A test compares it with the results. `make docs` writes it anew."""
 
+CONTRACTS = """\
+## The five contracts
+
+Every requirement of the five published contracts has a test in `tests/contracts/`: a file for each contract, its rows in the
+order of the contract. In the rows of this table the desk differs on purpose. A row that has neither a test nor a reason here
+fails.
+
+### Rows that differ, and why
+"""
+
 
 def column(checks: Iterable[Check]) -> dict[str, str]:
     """The cells of a revision: the result of each scenario in words."""
@@ -116,11 +128,12 @@ def _cell(checks: list[Check]) -> str:
 
 def columns_of(page: str) -> dict[str, dict[str, str]]:
     """The cells of a page by revision and scenario."""
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
-    head = rows[0]
-    cells = [row for row in rows if len(row) == len(head) and row is not head]
+    first, _, _ = page.partition("\n## ")
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in first.splitlines() if line.startswith("| ")]
+    head = lines[0]
+    cells = [line for line in lines if len(line) == len(head) and line is not head]
     return {
-        revision: {row[0].strip("`"): row[at] for row in cells if row[at]} for at, revision in enumerate(head) if at
+        revision: {line[0].strip("`"): line[at] for line in cells if line[at]} for at, revision in enumerate(head) if at
     }
 
 
@@ -144,14 +157,19 @@ def page(columns: Mapping[str, Mapping[str, str]]) -> str:
     lines += [
         "",
         "Scenarios of extensions (tasks, skills) belong to no revision; the gateway does not offer these extensions.",
+        "",
+        *CONTRACTS.splitlines(),
+        "",
+        *rows.table(),
     ]
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    """Run the suite for every revision and write the page."""
-    columns = {}
-    for revision in REVISIONS:
+    """Run the suite for every revision, or keep its results, and write the page."""
+    kept = "--keep-results" in sys.argv[1:]
+    columns = columns_of(PAGE.read_text(encoding="utf-8")) if kept else {}
+    for revision in () if kept else REVISIONS:
         with tempfile.TemporaryDirectory() as folder:
             columns[revision] = column(run(revision, Path(folder)))
     PAGE.write_text(page(columns), encoding="utf-8")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import fcntl
 import json
 import logging
 import multiprocessing
 import os
 import stat
+import sys
 import threading
 from functools import partial
 from pathlib import Path
@@ -16,7 +18,9 @@ from typing import Any
 
 import pytest
 
+from openbell.gateway.guard import audit
 from openbell.gateway.guard.audit import NAME, Audit, Entry
+from openbell.net.rates import Rate
 from tests.waiting import wait_for
 
 
@@ -235,6 +239,37 @@ def test_a_folder_that_cannot_be_written_stops_no_call(tmp_path: Path, caplog: p
     (tmp_path / "home").write_text("a file")
     write(tmp_path / "home", entry(), entry())
     assert "cannot be written" in caplog.text
+
+
+def test_every_refusal_is_counted_while_counts_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The counts are written as often as possible while another thread records refusals of many callers."""
+    monkeypatch.setattr(audit, "_COUNT_SECONDS", 0.0)
+    monkeypatch.setattr(audit, "_COLLECT_SECONDS", 0.0)
+    monkeypatch.setattr(audit, "REFUSALS", Rate(per_minute=1, burst=1))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        made = Audit(tmp_path, most_bytes=1 << 30, now=lambda: 0.0)
+        for number in range(60_000):
+            made.record(entry(principal=f"p{number % 1_500}", outcome="refused"))
+        made.close()
+    finally:
+        sys.setswitchinterval(interval)
+    assert sum(each.get("refused_more", 1) for each in lines(tmp_path)) == 60_000
+
+
+def test_refusals_beyond_the_queue_are_counted_as_those_of_others(tmp_path: Path) -> None:
+    with (tmp_path / NAME).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # the thread cannot write
+        made = Audit(tmp_path, most_queued=20)
+        made.record(entry())
+        wait_for(lambda: not made._queue, "the thread to hang")
+        for _ in range(100):
+            made.record(entry(outcome="refused"))
+        assert len(made._refused) == 20
+    made.close()
+    counts = {each["principal"]: each["refused_more"] for each in lines(tmp_path) if "refused_more" in each}
+    assert counts == {"ann": 20, "others": 70}
 
 
 def test_attack_symbolic_link_in_place_of_the_log(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from starlette.types import ASGIApp, Message
 
 from openbell.desk.desk import Desk
-from openbell.desk.readiness import Checks, desk_checks
+from openbell.desk.events.checks import Checks
 from openbell.gateway.guard.health import Readiness, healthz
 from tests.gateway.guard.serving import Served, settings_of
 
@@ -36,7 +36,7 @@ async def ask(app: ASGIApp) -> tuple[int, Any]:
 
 async def ready(**settings: Any) -> tuple[int, Any]:
     async with Desk(settings_of(**settings)) as desk:
-        return await ask(Readiness(Checks(desk_checks(desk))))
+        return await ask(Readiness(Checks(desk.checks())))
 
 
 def test_a_process_that_answers_is_healthy(tmp_path: Path) -> None:
@@ -54,12 +54,12 @@ def test_a_desk_whose_disk_is_full_is_not_ready(tmp_path: Path) -> None:
 
     async def main() -> tuple[int, Any]:
         async with Desk(settings_of(home=tmp_path)) as desk:
-            app = Readiness(Checks(desk_checks(desk)))
+            app = Readiness(Checks(desk.checks()))
             assert (await ask(app))[0] == 200
             with sqlite3.connect(tmp_path / "simulated" / "records.sqlite") as connection:
                 connection.execute(FULL)
             connection.close()
-            return await ask(Readiness(Checks(desk_checks(desk))))
+            return await ask(Readiness(Checks(desk.checks())))
 
     assert asyncio.run(main()) == (503, {"status": "not ready", "failing": ["records"]})
 
@@ -76,7 +76,7 @@ def test_a_desk_on_postgresql_is_ready(tmp_path: Path, database: str) -> None:
 def test_the_ledger_does_not_grow(tmp_path: Path) -> None:
     async def main() -> tuple[Any, Any]:
         async with Desk(settings_of(tmp_path)) as desk:
-            check = desk_checks(desk)["records"]
+            check = desk.checks()["records"]
             await check()
             before = desk.trading.records.head.read()
             for _ in range(5):
@@ -106,9 +106,9 @@ def test_stores_that_cannot_be_reached_are_named_without_secrets(
 def test_a_database_that_was_removed_is_named(tmp_path: Path) -> None:
     async def main() -> tuple[int, Any]:
         async with Desk(settings_of(tmp_path)) as desk:
-            await desk_checks(desk)["records"]()
+            await desk.checks()["records"]()
             (desk.settings.market_folder / "records.sqlite").unlink()
-            return await ask(Readiness(Checks(desk_checks(desk))))
+            return await ask(Readiness(Checks(desk.checks())))
 
     assert asyncio.run(main()) == (503, {"status": "not ready", "failing": ["records"]})
 
@@ -116,7 +116,7 @@ def test_a_database_that_was_removed_is_named(tmp_path: Path) -> None:
 def test_a_database_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
     async def main() -> tuple[int, Any]:
         async with Desk(settings_of(tmp_path)) as desk:
-            checks = desk_checks(desk)
+            checks = desk.checks()
             await checks["records"]()
             other = sqlite3.connect(desk.settings.market_folder / "records.sqlite", isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
@@ -143,7 +143,7 @@ def test_a_check_that_hangs_has_failed(caplog: pytest.LogCaptureFixture) -> None
 
 def test_requests_within_a_second_share_their_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     moment = [1000.0]
-    monkeypatch.setattr("openbell.desk.readiness.time.monotonic", lambda: moment[0])
+    monkeypatch.setattr("openbell.desk.events.checks.time.monotonic", lambda: moment[0])
     checks = 0
 
     async def check() -> None:

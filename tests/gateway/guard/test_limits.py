@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Receive, Scope, Send
 
-from openbell.gateway.guard.limits import KINDS, Limits, Rate, Slots, address_key, rates_of
+from openbell.gateway.guard.limits import KINDS, Limits, Slots, address_key, rates_of
 from openbell.gateway.guard.refusals import Refusal
+from openbell.net.rates import Rate
 from tests.gateway.guard.serving import Served, settings_of
 
 

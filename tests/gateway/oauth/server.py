@@ -19,8 +19,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from openbell.desk.access import make_access
 from openbell.desk.settings import load
+from openbell.desk.settings.access import make_access
 from openbell.gateway.admission import AnyOf
 from openbell.gateway.oauth.credentials import OAuthCredentials, StaticTokens
 from openbell.gateway.oauth.passphrases import Cost, hashed

@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from openbell.gateway.oauth import authorize as authorize_module
 from openbell.gateway.oauth import clients as clients_module
 from openbell.gateway.oauth.clients import MOST_OF_ADDRESS
 from openbell.gateway.oauth.documents import MOST_BYTES, is_document_url
@@ -283,10 +284,38 @@ def test_document_whose_redirects_do_not_contain_the_one_asked_for(
 
 
 def test_fetching_flood(gateway: Gateway, app: App) -> None:
-    """A stranger cannot make the gateway send more than 30 requests a minute."""
-    for number in range(35):
+    """A stranger cannot make the gateway send more than 10 requests at once."""
+    for number in range(15):
         Browser(gateway).open(link(app, f"https://victim.example/{number}"))
-    assert len(gateway.web.fetched) == 30
+    assert len(gateway.web.fetched) in {10, 11}  # one more is allowed every 10 s
+
+
+def test_attack_documents_for_one_address_leave_those_of_others(
+    gateway: Gateway, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each address has a limit of its own, and a document that is known is used if it cannot be fetched again."""
+    gateway.web.pages[URL] = document()
+    assert Browser(gateway).open(link(app)).status_code == 200
+    for number in range(15):
+        Browser(gateway).open(link(app, f"https://victim.example/{number}"))
+    gateway.clock.advance(86_401)
+    assert Browser(gateway).open(link(app)).status_code == 200
+    monkeypatch.setattr(authorize_module, "address_of", lambda _request: "198.51.100.7")
+    gateway.web.pages["https://other.example/app"] = document(client_id="https://other.example/app")
+    assert Browser(gateway).open(link(app, "https://other.example/app")).status_code == 200
+
+
+def test_attack_registrations_of_many_addresses_are_bounded_in_all(
+    gateway: Gateway, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An address that is refused for its own registrations takes nothing from the limit of all."""
+    addresses = iter([*["198.51.100.1"] * 60, *(f"203.0.113.{number}" for number in range(1, 250))])
+    monkeypatch.setattr(clients_module, "address_of", lambda _request: next(addresses))
+    first = [app.register().status_code for _ in range(60)]
+    assert first == [201] * MOST_OF_ADDRESS + [429] * 40
+    others = [app.register().status_code for _ in range(200)]
+    assert others[:170] == [201] * 170
+    assert 503 in others[175:]
 
 
 def test_the_token_endpoint_fetches_nothing(gateway: Gateway, app: App) -> None:

@@ -293,3 +293,23 @@ def test_a_desk_without_users_says_how_to_add_one(tmp_path: Path) -> None:
         app, person = App(gateway, redirect_uris=[REDIRECT]), Browser(gateway)
         assert "openbell passphrase" in person.open(app.link()).text
         refused(person.submit())
+
+
+@pytest.mark.parametrize(
+    "value", ['"' + "\\\\" * 7_000 + '"', "; ".join(f"c{n}=1" for n in range(2_000)), "=" * 15_000]
+)
+def test_attack_a_cookie_header_of_15_kb_costs_nothing(app: App, browser: Browser, value: str) -> None:
+    """Python's parser of cookies takes seconds for some values. Only our own cookie is read, by its name."""
+    browser.open(app.link())
+    own = "; ".join(f"{name}={text}" for name, text in browser.http.cookies.items())
+    began = time.process_time()
+    answer = browser.submit({"Origin": app.gateway.url, "Cookie": f"a={value}; {own}"})
+    assert answer.status_code == 303
+    assert time.process_time() - began < 1  # scrypt takes 0.3 s of it; the parser took 4 s
+
+
+def test_attack_a_second_cookie_of_the_same_name(app: App, browser: Browser) -> None:
+    """A page of another port of this host can set cookies too: of two, neither counts."""
+    browser.open(app.link())
+    name, text = next(iter(browser.http.cookies.items()))
+    refused(browser.submit({"Origin": app.gateway.url, "Cookie": f"{name}={'x' * 43}; {name}={text}"}))

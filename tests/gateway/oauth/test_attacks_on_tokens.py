@@ -354,3 +354,17 @@ def test_answers_are_not_cached_and_not_shared(app: App) -> None:
     answer = app.exchange(app.code())
     assert answer.headers["cache-control"] == "no-store"
     assert "access-control-allow-origin" not in answer.headers
+
+
+def test_attack_a_stolen_refresh_token_is_not_refreshed_for_ever(gateway: Gateway, app: App) -> None:
+    """A consent ends 90 days after it was given, however often its tokens were refreshed."""
+    tokens = app.tokens()
+    for _ in range(4):
+        gateway.clock.advance(20 * 86_400)
+        tokens = app.refresh(tokens["refresh_token"]).json()
+    gateway.clock.advance(10 * 86_400 - 60)
+    last = app.refresh(tokens["refresh_token"]).json()
+    assert last["expires_in"] <= 60
+    gateway.clock.advance(61)
+    assert error_of(app.refresh(last["refresh_token"])) == "invalid_grant"
+    assert gateway.asks(last["access_token"]).status_code == 401

@@ -34,7 +34,7 @@ def test_the_metadata_names_what_the_server_can(gateway: Gateway) -> None:
         "token_endpoint": f"{gateway.url}/token",
         "registration_endpoint": f"{gateway.url}/register",
         "revocation_endpoint": f"{gateway.url}/revoke",
-        "scopes_supported": ["read", "trade", "admin"],
+        "scopes_supported": ["read", "write", "trade", "admin"],
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
         "grant_types_supported": ["authorization_code", "refresh_token"],
@@ -128,7 +128,7 @@ def test_a_user_gives_a_client_access(gateway: Gateway, app: App, browser: Brows
         "expires_in": 900,
         "scope": "read trade",
     }
-    assert gateway.asks(tokens["access_token"]).json() == {"subject": "local", "scopes": ["read", "trade"]}
+    assert gateway.asks(tokens["access_token"]).json() == {"subject": "local", "scopes": ["read", "trade", "write"]}
 
 
 def test_the_user_grants_less_than_was_asked(gateway: Gateway, app: App, browser: Browser) -> None:
@@ -297,7 +297,9 @@ def test_a_principal_is_read_once_while_nothing_changes(
     async def ask(times: int) -> set[Any]:
         return {await gateway.credentials.principal(token, f"{gateway.url}/mcp") for _ in range(times)}
 
-    assert {principal.scopes for principal in gateway.run(ask(50))} == {frozenset({Scope.READ, Scope.TRADE})}
+    assert {principal.scopes for principal in gateway.run(ask(50))} == {
+        frozenset({Scope.READ, Scope.WRITE, Scope.TRADE})
+    }
     assert reads <= 2, "once, and once more if a second has passed"
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from openbell.desk.arche import gateway_file
-from openbell.desk.arche.gateway_file import NAME, GatewayFile, fingerprint
+from openbell.desk.quotes.arche import gateway_file
+from openbell.desk.quotes.arche.gateway_file import NAME, GatewayFile, fingerprint
 from openbell.desk.settings import Settings, load
 from tests.client import run
 from tests.gateway.quotes.conftest import AS_OF

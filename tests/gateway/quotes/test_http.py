@@ -153,7 +153,7 @@ def test_a_bearer_token_or_a_key_is_needed(gateway: Inside) -> None:
         answer = gateway.request("GET", path, None)
         fault(answer, 401, "UNAUTHENTICATED")
         resource = f"http://127.0.0.1:{gateway.port}/.well-known/oauth-protected-resource/v2/quotes"
-        assert answer["www-authenticate"] == f'Bearer resource_metadata="{resource}"'
+        assert answer["www-authenticate"] == f'Bearer scope="read", resource_metadata="{resource}"'
     found = gateway.request("GET", "/.well-known/oauth-protected-resource/v2/quotes", None)
     assert found.json["resource"] == f"http://127.0.0.1:{gateway.port}/v2/quotes"
 

@@ -6,7 +6,8 @@ import asyncio
 from pathlib import Path
 
 from openbell.desk.settings import Settings
-from openbell.gateway.guard.limits import Limits, Rate
+from openbell.gateway.guard.limits import Limits
+from openbell.net.rates import Rate
 from tests.gateway.quotes.conftest import AS_OF
 from tests.gateway.quotes.test_http import DAYS, LIVE, fault
 from tests.gateway.streamable.gateways import Inside

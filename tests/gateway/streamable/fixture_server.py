@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from openbell.gateway.admission import Admission
+from openbell.gateway.calls import CallWatch
 from openbell.gateway.guard.chain import guarded
 from openbell.gateway.guard.metrics import Metrics
 from openbell.gateway.streamable.endpoint import Endpoint
 from openbell.gateway.streamable.listening import Listening
 from openbell.gateway.streamable.pushes import PushStreams
 from openbell.gateway.streamable.sessions import SoftSessions
-from openbell.gateway.watching import CallWatch
 from openbell.protocol.dialects import JsonRpcDialect
 from openbell.protocol.service import Service
 from openbell.protocol.session import Principal, Scope

@@ -19,9 +19,9 @@ from typing import Any, Self
 
 from sqlalchemy import Connection
 
-from openbell.desk.access import make_access
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
+from openbell.desk.settings.access import make_access
 from openbell.gateway.app import Gateway
 from openbell.gateway.oauth.secret_texts import STATIC, digest, new_secret
 from openbell.gateway.serving import bind, serving
@@ -34,11 +34,12 @@ from tests.prefork import Process
 MODERN = "2026-07-28"
 META = "io.modelcontextprotocol/"
 BOTH = "application/json, text/event-stream"
-UNLIMITED = {"RATE_READ": "0", "RATE_TRADE": "0", "RATE_ADMIN": "0"}
+UNLIMITED = {"RATE_READ": "0", "RATE_WRITE": "0", "RATE_TRADE": "0", "RATE_ADMIN": "0"}
 TOKENS = {
     "alice": ("alice", "read,trade"),
     "bob": ("bob", "read,trade"),
     "reader": ("alice", "read"),
+    "writer": ("alice", "read,write"),
     "keeper": ("alice", "admin"),
 }
 """Subject and scopes of each token."""
@@ -194,24 +195,27 @@ class Client:
         assert found["isError"] is False, found
         return found["structuredContent"]
 
-    def stream(self, who: str = "alice", path: str = "/mcp", **headers: str) -> Stream:
+    def _authorization(self, who: str | None) -> dict[str, str]:
+        return {} if who is None else {"Authorization": f"Bearer {self.tokens[who]}"}
+
+    def stream(self, who: str | None = "alice", path: str = "/mcp", **headers: str) -> Stream:
         """A stream of pushes."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        named = {"Accept": "text/event-stream", "Authorization": f"Bearer {self.tokens[who]}"}
+        named = {"Accept": "text/event-stream", **self._authorization(who)}
         connection.request(
             "GET", path, headers=named | {name.replace("_", "-"): value for name, value in headers.items()}
         )
         return Stream(connection)
 
-    def posted(self, body: Any, who: str = "alice", path: str = "/mcp", **headers: str) -> Stream:
+    def posted(self, body: Any, who: str | None = "alice", path: str = "/mcp", **headers: str) -> Stream:
         """The stream that answers a message."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        named = {"Accept": BOTH, "Content-Type": "application/json", "Authorization": f"Bearer {self.tokens[who]}"}
+        named = {"Accept": BOTH, "Content-Type": "application/json", **self._authorization(who)}
         named |= {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request("POST", path, json.dumps(body), named)
         return Stream(connection)
 
-    def listen(self, who: str = "alice", path: str = "/mcp", number: Any = 1) -> Stream:
+    def listen(self, who: str | None = "alice", path: str = "/mcp", number: Any = 1) -> Stream:
         """The stream of subscriptions/listen, after its acknowledgement."""
         body = modern("subscriptions/listen", {"notifications": {}}, number)
         made = self.posted(body, who, path, **modern_headers("subscriptions/listen"))

@@ -253,7 +253,7 @@ def test_attack_stream_that_is_never_read_holds_no_memory_without_bound(tmp_path
         async def receive() -> Any:
             await asyncio.Event().wait()
 
-        serving = asyncio.create_task(pushes.serve(alice, {"notifications/x"}, None, None, receive, send, ()))
+        serving = asyncio.create_task(pushes.serve(alice, {"notifications/x"}, None, None, receive, send))
         await waiting.wait()
         notify = pushes.sender(alice)
         for number in range(5_000):

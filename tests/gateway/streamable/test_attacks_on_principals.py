@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from openbell.desk.access import make_access
 from openbell.desk.settings import load
+from openbell.desk.settings.access import make_access
 from openbell.gateway.oauth.secret_texts import ACCESS, digest, new_secret
+from openbell.gateway.streamable import messages
+from openbell.protocol.json_text import parse
 from openbell.stores.access import grants, users
 from openbell.stores.access.grants import Code, Grant, Token
 from openbell.stores.access.users import PassphraseHash, User
+from openbell.stores.fair_queue import CALLER
 from tests.client import run
 from tests.gateway.streamable.fixture_server import Fixtures, fixtures
 from tests.gateway.streamable.gateways import (
@@ -243,7 +247,7 @@ def test_attack_token_for_reading_calls_trading_tools(up: Up, tool: str, revisio
 )
 def test_attack_token_for_reading_writes(up: Up, path: str, tool: str) -> None:
     call = message("tools/call", {"name": tool, "arguments": {}})
-    for who, scopes in (("reader", "read trade"), ("keeper", "read trade admin")):
+    for who, scopes in (("reader", "read write"), ("keeper", "write admin")):
         answer = up.post(call, who, path)
         assert answer.status == 403
         assert f'scope="{scopes}"' in (answer["www-authenticate"] or "")
@@ -258,6 +262,38 @@ def test_attack_token_without_the_scope_of_a_tool_or_a_method(up: Up) -> None:
     ):
         assert up.post(body, "keeper", "/chart-signals/mcp").status == 403
     assert up.post(message("tools/list"), "keeper").status == 200
+
+
+def test_attack_large_messages_of_one_principal_do_not_delay_those_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large message is read in a thread for which the principals queue in turn, not in one of the loop's own."""
+    read_for: list[tuple[Any, str]] = []
+
+    def noted(body: bytes) -> Any:
+        read_for.append((CALLER.get(), threading.current_thread().name.partition("_")[0]))
+        return parse(body)
+
+    monkeypatch.setattr(messages, "parse", noted)
+    with Inside(tmp_path) as gateway:
+        for who in ("alice", "bob"):
+            assert gateway.post(message("ping", {"a": [1] * 6_000}), who).status == 200
+    assert read_for == [("alice", "messages"), ("bob", "messages")]
+
+
+def test_attack_an_internal_error_tells_nothing_about_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Inside(tmp_path) as gateway:
+
+        async def fail(*_: object, **__: object) -> None:
+            raise RuntimeError("boom")
+
+        monkeypatch.setattr(gateway.desk.quotes, "quote", fail)
+        found = gateway.call("get_current_price", "alice", "/market-data/mcp", symbol="BTC/USD")
+        error = json.loads(found["content"][0]["text"])["error"]
+        assert (error["code"], error["details"]) == ("INTERNAL_ERROR", {})
+        assert "standard error" not in json.dumps(found) and "boom" not in json.dumps(found)
 
 
 def test_attack_reading_without_a_token_writes_and_trades(tmp_path: Path) -> None:

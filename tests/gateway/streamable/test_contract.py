@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from openbell.gateway.app import paths_of
 from openbell.gateway.streamable import exchange
 from openbell.servers import NAMES
+from tests.client import run
 from tests.gateway.streamable.gateways import MODERN, Inside, Up, message, modern, modern_headers, notification
 from tests.waiting import wait_for
 
@@ -96,7 +98,7 @@ def test_a_parameter_of_the_content_type_is_allowed(up: Up) -> None:
 # Sessions, notifications and aliases
 
 
-@pytest.mark.parametrize("session", ["abc", "a" * 128, "!#$%&'*+-.^_`|~:;<=>?@[]{}()/\\,\""])
+@pytest.mark.parametrize("session", ["abc", "a" * 1024, "!#$%&'*+-.^_`|~:;<=>?@[]{}()/\\,\""])
 def test_a_session_id_is_echoed_unchanged(up: Up, session: str) -> None:
     for body in (PING, message("tools/call", {"name": "list_alerts"}), notification("notifications/initialized")):
         assert up.post(body, Mcp_Session_Id=session)["mcp-session-id"] == session
@@ -104,11 +106,116 @@ def test_a_session_id_is_echoed_unchanged(up: Up, session: str) -> None:
         assert stream.headers["mcp-session-id"] == session
 
 
-def test_without_a_session_id_only_initialize_issues_one(up: Up) -> None:
+def test_every_refusal_echoes_the_session_id_too(up: Up) -> None:
+    refusals = [
+        up.post(PING, Accept="text/plain", Mcp_Session_Id="mine"),
+        up.post(PING, None, Mcp_Session_Id="mine"),
+        up.post(PING, Content_Type="text/plain", Mcp_Session_Id="mine"),
+        up.post(b"{", Mcp_Session_Id="mine"),
+        up.post({"jsonrpc": "2.0", "id": 1}, Mcp_Session_Id="mine"),
+        up.post(message("tools/call", {"name": "set_alert"}), "reader", Mcp_Session_Id="mine"),
+        up.request("DELETE", Mcp_Session_Id="mine"),
+        up.request("GET", Accept="application/json", Mcp_Session_Id="mine"),
+    ]
+    assert [each.status for each in refusals] == [406, 401, 415, 400, 400, 403, 405, 406]
+    assert {each["mcp-session-id"] for each in refusals} == {"mine"}
+
+
+def test_only_initialize_of_a_revision_with_sessions_issues_an_id(up: Up) -> None:
     assert up.post(PING)["mcp-session-id"] is None
+    assert up.post(hello("2024-11-05"))["mcp-session-id"] is None
     first, second = (up.post(hello("2025-06-18"))["mcp-session-id"] for _ in range(2))
     assert first is not None
     assert first != second
+
+
+# Batches
+
+
+def test_a_client_of_2025_03_26_sends_batches(up: Up) -> None:
+    session = up.post(hello("2025-03-26"))["mcp-session-id"]
+    batch = [
+        message("ping", number="a"),
+        notification("notifications/initialized"),
+        message("tools/call", {"name": "list_alerts"}, 2),
+        message("tools/call", {"name": "list_indicators", "arguments": {"name": "nothing"}}, 3),
+        message("no/such/method", number=4),
+        {"jsonrpc": "2.0", "id": 5, "method": 7},
+    ]
+    for named in ({"Mcp_Session_Id": session}, {"MCP_Protocol_Version": "2025-03-26"}, {}):
+        answer = up.post(batch, **named)
+        assert (answer.status, answer["content-type"]) == (200, "application/json")
+        found = {each["id"]: each for each in answer.json}
+        assert list(found) == ["a", 2, 3, 4, 5]
+        assert found["a"]["result"] == {}
+        assert (found[2]["result"]["isError"], found[3]["result"]["isError"]) == (False, True)
+        assert (found[4]["error"]["code"], found[5]["error"]["code"]) == (-32601, -32600)
+
+
+def test_a_batch_without_requests_is_answered_with_202(up: Up) -> None:
+    answer = up.post([notification("notifications/initialized")] * 2, MCP_Protocol_Version="2025-03-26")
+    assert (answer.status, answer.body) == (202, b"")
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"])
+def test_batches_of_other_revisions_are_refused(up: Up, version: str) -> None:
+    refused = [up.post([PING], MCP_Protocol_Version=version)]
+    if version in HANDSHAKE and (session := up.post(hello(version))["mcp-session-id"]):
+        refused.append(up.post([PING], Mcp_Session_Id=session))
+    assert {(each.status, each.json["error"]["code"]) for each in refused} == {(400, -32600)}
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [[], [hello("2025-03-26")], [message("ping", number=n) for n in range(51)], [PING, PING]],
+    ids=["empty", "initialize", "too many", "an id twice"],
+)
+def test_a_batch_that_breaks_the_rules_is_refused_whole(up: Up, batch: list[Any]) -> None:
+    answer = up.post(batch, MCP_Protocol_Version="2025-03-26")
+    assert (answer.status, answer.json["error"]["code"], answer.json["id"]) == (400, -32600, None)
+
+
+def test_a_request_of_a_batch_that_is_cancelled_before_its_turn_does_not_run(up: Up) -> None:
+    def sets(price: int, number: int) -> dict[str, Any]:
+        given = {"symbol": "BTC/USD", "condition": {"price_above": price}}
+        return message("tools/call", {"name": "set_alert", "arguments": given}, number)
+
+    def is_set(price: int) -> bool:
+        alerts = up.ask("list_alerts", "bob")["alerts"]
+        return any(each["condition"].get("threshold") == price for each in alerts)
+
+    waits = message("tools/call", {"name": "get_notifications", "arguments": {"wait_s": 9}}, 2)
+    batch = [sets(987_654_320, 1), waits, sets(987_654_321, 3)]
+    named: dict[str, Any] = {"MCP_Protocol_Version": "2025-03-26", "Mcp_Session_Id": "batch"}
+    with ThreadPoolExecutor() as threads:
+        answer = threads.submit(up.post, batch, "bob", **named)
+        wait_for(lambda: is_set(987_654_320), "the batch to begin")
+        for number in (3, 2):
+            up.post(notification("notifications/cancelled", {"requestId": number}), "bob", **named)
+    assert [each.get("error", {}).get("code") for each in answer.result().json] == [None, -32800, -32800]
+    assert not is_set(987_654_321)
+
+
+def test_attack_a_batch_goes_on_after_its_token_was_removed(tmp_path: Path) -> None:
+    """The token is checked again before each message."""
+    with Up(tmp_path) as up:
+        added = run(tmp_path, "token", "add", "brief", "--scopes", "read,trade")
+        up.tokens["brief"] = added.stdout.split()[-1]
+        waits = [message("tools/call", {"name": "get_notifications", "arguments": {"wait_s": 9}}, n) for n in (1, 2)]
+        given = {"symbol": "BTC/USD", "condition": {"price_above": 5}}
+        sets = message("tools/call", {"name": "set_alert", "arguments": given}, 3)
+        with ThreadPoolExecutor() as threads:
+            answer = threads.submit(up.post, [*waits, sets], "brief", MCP_Protocol_Version="2025-03-26")
+            assert run(tmp_path, "token", "remove", "brief").returncode == 0
+            codes = [each.get("error", {}).get("code") for each in answer.result().json]
+        assert codes[1:] == [401, 401]
+
+
+def test_each_call_of_a_batch_needs_its_scope(up: Up) -> None:
+    given = {"symbol": "BTC/USD", "condition": {"price_above": 1}}
+    batch = [message("ping"), message("tools/call", {"name": "set_alert", "arguments": given}, 2)]
+    answer = up.post(batch, "reader", MCP_Protocol_Version="2025-03-26")
+    assert [each.get("error", {}).get("code") for each in answer.json] == [None, 403]
 
 
 def test_notifications_and_responses_are_answered_with_202_and_nothing(up: Up) -> None:
@@ -184,8 +291,8 @@ def test_unknown_paths_get_404(up: Up, path: str) -> None:
 def test_the_handshake_of_each_revision(up: Up, version: str) -> None:
     answer = up.post(hello(version))
     assert answer.json["result"]["protocolVersion"] == version
-    assert answer["mcp-session-id"]
-    named = {"MCP_Protocol_Version": version, "Mcp_Session_Id": answer["mcp-session-id"]}
+    assert (answer["mcp-session-id"] is None) == (version == "2024-11-05")
+    named: dict[str, Any] = {"MCP_Protocol_Version": version, "Mcp_Session_Id": answer["mcp-session-id"]}
     assert up.post(notification("notifications/initialized"), **named).status == 202
     assert up.post(message("tools/list"), **named).json["result"]["tools"]
     called = up.post(message("tools/call", {"name": "list_alerts"}), **named).json["result"]
@@ -267,7 +374,7 @@ def test_a_request_of_the_newest_revision_needs_its_headers(up: Up) -> None:
     ],
 )
 def test_json_that_is_no_message_gets_400_and_its_code(up: Up, body: bytes, code: int) -> None:
-    answer = up.post(body)
+    answer = up.post(body, MCP_Protocol_Version="2025-06-18")  # 2025-03-26 has batches
     assert (answer.status, answer.json["error"]["code"]) == (400, code), answer.body
 
 

@@ -33,7 +33,10 @@ NAMES = [f"p{number}" for number in range(12)]
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
     """Each test has a principal of its own, p0 …"""
-    extra = {name: (name, "read,trade") for name in NAMES} | {"p0-reads": ("p0", "read")}
+    extra = {name: (name, "read,trade") for name in NAMES} | {
+        "p0-reads": ("p0", "read"),
+        "busy": ("busy", "read,trade"),
+    }
     with Inside(tmp_path_factory.mktemp("pushes"), {**TOKENS, **extra}) as made:
         yield made
 
@@ -167,6 +170,29 @@ def test_last_event_id_resumes_after_that_event(gateway: Inside) -> None:
         assert pushed(other) == [own]
 
 
+def test_attack_ids_and_cursors_show_nothing_about_the_events_of_others(gateway: Inside) -> None:
+    """One event before and one after many of another principal: only their times differ."""
+    gateway.ask("subscribe_notifications", "p11")
+    cursors: list[int] = []
+    ids: list[str] = []
+    with gateway.stream("p11") as stream:
+        for others in (0, 7):
+            for _ in range(others):
+                fires(gateway, "busy")
+            began = time.time()
+            fires(gateway, "p11")
+            event = stream.event()
+            queued, _, ledger = event["id"].partition("-")
+            ids.append(event["id"])
+            assert began <= int(queued, 16) / 1e6 + 1e-6 <= time.time() + 1e-6, "a time and nothing else"
+            cursors.append(gateway.ask("get_notifications", "p11", cursor=len(cursors))["cursor"])
+    assert cursors == [1, 2]
+    assert ids == sorted(ids)
+    assert {each.partition("-")[2] for each in ids} == {ledger}
+    beyond = gateway.call("get_notifications", "p11", cursor=3)
+    assert "later than everything in this inbox (2)" in json.dumps(beyond), "no length of the ledger"
+
+
 def test_a_silent_stream_is_kept_alive(tmp_path: Path) -> None:
     assert module.KEEP_ALIVE_SECONDS == 30
     with fixtures(tmp_path, pushes=PushStreams(lambda: None, keep_alive=0.02)) as tools, tools.stream() as stream:
@@ -194,7 +220,7 @@ def test_a_slow_reader_is_cut_and_resumes_without_loss(tmp_path: Path, monkeypat
             await gone.wait()
             return {"type": "http.disconnect"}
 
-        serving = asyncio.create_task(streams.serve(alice, {METHOD}, after, None, receive, send, ()))
+        serving = asyncio.create_task(streams.serve(alice, {METHOD}, after, None, receive, send))
         done = asyncio.create_task(enough.wait())
         await asyncio.wait({serving, done}, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
         gone.set()

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+from openbell.desk.alerts.inbox import Inbox
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.desk.trading.inbox import Inbox
 from openbell.gateway.streamable.channels import Recorder
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.webhooks import deliver_to_inbox

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
+from openbell.desk.settings.principals import OPERATOR
 from openbell.signals.crossing_alerts import METHOD, CrossingSubscription
 from openbell.stores.records import crossings
 from openbell.stores.records.journal import Journal
@@ -64,8 +66,8 @@ def test_alerts_come_for_what_becomes_true_and_outlast_a_killed_process(tmp_path
     got: list[dict[str, Any]] = []
     with Up(tmp_path, tokens=tokens, AS_OF=AS_OF, **FAST) as first:
         with first.stream("reader", PATH) as stream, first.listen("reader", PATH) as listening:
-            number = first.ask("subscribe_alerts", "reader", PATH, **GIVEN)["subscription_id"]
-            assert first.ask("subscribe_alerts", "reader", PATH, **GIVEN)["subscription_id"] == number
+            number = first.ask("subscribe_alerts", "writer", PATH, **GIVEN)["subscription_id"]
+            assert first.ask("subscribe_alerts", "writer", PATH, **GIVEN)["subscription_id"] == number
             events = [stream.event() for _ in range(4)]
             got += [json.loads(each["data"]) for each in events]
             assert [listening.message()["params"] | {"_meta": 0} for _ in range(4)] == [
@@ -81,7 +83,7 @@ def test_alerts_come_for_what_becomes_true_and_outlast_a_killed_process(tmp_path
                 second.post(message("subscribe_alerts", GIVEN), "bob", PATH).json["result"]["subscription_id"] != number
             )
             assert other.message()["params"]["subscription_id"] != number
-        assert second.ask("unsubscribe_alerts", "reader", PATH, subscription_id=number)["unsubscribed"] is True
+        assert second.ask("unsubscribe_alerts", "writer", PATH, subscription_id=number)["unsubscribed"] is True
     assert {each["params"]["subscription_id"] for each in got} == {number}
     times = [epoch(each["params"]["timestamp"]) for each in got]
     truth = expected("BTC/USD", times[-1])
@@ -111,7 +113,7 @@ def test_a_desk_that_cannot_write_sends_signals_while_it_runs(tmp_path: Path) ->
         fast.listen("reader", PATH) as listening,
         fast.stream("bob", PATH) as other,
     ):
-        number = fast.ask("subscribe_alerts", "reader", PATH, **GIVEN)["subscription_id"]
+        number = fast.ask("subscribe_alerts", "writer", PATH, **GIVEN)["subscription_id"]
         got = [stream.message() for _ in range(3)]
         assert [listening.message()["params"]["timestamp"] for _ in range(3)] == [
             each["params"]["timestamp"] for each in got
@@ -159,6 +161,21 @@ def test_signals_and_alerts_that_were_missed_come_once_each(gateway: Inside) -> 
         assert [stream.message()["params"]["alert_id"] for _ in range(4)] == alerts
 
 
+def test_attack_a_stream_without_a_token_takes_no_push_from_the_operator(tmp_path: Path) -> None:
+    """It may read what is pushed to the operator. The operator's own client still gets everything afterwards."""
+    tokens = {"owner": (OPERATOR, "read,trade")}
+    with Inside(tmp_path, tokens, CHART_SIGNALS_HTTP="1", OPEN_READING="1") as gateway:
+        number = gateway.ask("subscribe_alerts", "owner", PATH, **GIVEN)["subscription_id"]
+        gateway.run(lambda: trigger(gateway.desk, number, 1.0))
+        with gateway.stream(None, PATH) as stream, gateway.listen(None, PATH) as listening:
+            for price in (1.0, 2.0, 3.0):  # what came before the last push would be recorded by then
+                if price > 1.0:
+                    gateway.run(partial(trigger, gateway.desk, number, price))
+                assert prices(stream, 1) == prices(listening, 1) == [price]
+        with gateway.stream("owner", PATH) as own:
+            assert prices(own, 3) == [1.0, 2.0, 3.0]
+
+
 def test_subscriptions_are_bounded_and_end_with_their_queue(gateway: Inside) -> None:
     made = [
         gateway.ask("subscribe_alerts", "p2", PATH, **GIVEN, throttle_ms=number)["subscription_id"]
@@ -168,7 +185,7 @@ def test_subscriptions_are_bounded_and_end_with_their_queue(gateway: Inside) -> 
     refused = gateway.post(
         message("tools/call", {"name": "subscribe_alerts", "arguments": {**GIVEN, "throttle_ms": 100}}), "p2", PATH
     )
-    assert "100 subscriptions are open" in refused.json["error"]["message"]
+    assert "you have 100 open subscriptions, and the most is 100" in refused.json["error"]["message"]
     for number in made[:2]:
         gateway.run(lambda: trigger(gateway.desk, number, float(made.index(number))))  # noqa: B023
     gateway.ask("unsubscribe_alerts", "p2", PATH, subscription_id=made[0])
@@ -182,7 +199,7 @@ def test_a_throttle_outlasts_a_restart(tmp_path: Path) -> None:
     """The second process merges what becomes true within the throttle of an alert that the first one has sent."""
     tokens = add_tokens(tmp_path)
     with Up(tmp_path, tokens=tokens, AS_OF=AS_OF, **FAST) as first, first.stream("reader", PATH) as stream:
-        first.ask("subscribe_alerts", "reader", PATH, **GIVEN, throttle_ms=3_600_000)
+        first.ask("subscribe_alerts", "writer", PATH, **GIVEN, throttle_ms=3_600_000)
         got = stream.message()["params"]
     later = datetime.fromtimestamp(epoch(got["timestamp"]), UTC) + timedelta(minutes=90)
     with Up(tmp_path, tokens=tokens, AS_OF=later.isoformat(), **FAST) as second, second.stream("bob", PATH) as other:
@@ -211,7 +228,7 @@ def test_two_processes_on_one_database_deliver_the_same_signals(tmp_path: Path, 
         Up(tmp_path / "a", tokens=tokens, **settings) as one,
         Up(tmp_path / "b", tokens=tokens, **settings) as two,
     ):
-        number = one.ask("subscribe_alerts", "reader", PATH, **GIVEN)["subscription_id"]
+        number = one.ask("subscribe_alerts", "writer", PATH, **GIVEN)["subscription_id"]
         with one.stream("reader", PATH) as first, two.stream("reader", PATH) as second, two.listen("alice") as third:
             asyncio.run(trigger_at(tmp_path / "a", database, number, 10))
             events = [first.event() for _ in range(10)]
@@ -225,7 +242,7 @@ def test_two_processes_on_one_database_deliver_the_same_signals(tmp_path: Path, 
             ]
         with two.stream("reader", PATH, Last_Event_ID=events[3]["id"]) as resumed:
             assert [resumed.event() for _ in range(6)] == events[4:]
-        assert one.ask("unsubscribe_alerts", "reader", PATH, subscription_id=number)["unsubscribed"] is True
+        assert one.ask("unsubscribe_alerts", "writer", PATH, subscription_id=number)["unsubscribed"] is True
 
 
 async def trigger_at(home: Path, database: str, number: str, count: int) -> None:

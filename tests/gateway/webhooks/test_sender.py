@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from openbell.desk.alerts.webhooks.signing import verify
 from openbell.desk.desk import Desk
-from openbell.desk.webhooks.signing import verify
+from openbell.desk.events.supervision import State
 from openbell.gateway.outbound import Outbound
 from openbell.gateway.webhooks.sender import Schedule
 from openbell.market.clock import iso
@@ -348,7 +349,7 @@ async def test_a_desk_that_is_read_only_or_at_another_clock_sends_nothing_and_ch
         await fire(desk)
     async with desk_at(tmp_path, receiver, **settings) as desk:
         async with sending(desk) as sender:
-            await until(lambda: sender.status.state.startswith("off"), "the sender to end")
+            await until(lambda: sender.status.state is State.OFF, "the sender to end")
         with pytest.raises(Refused):
             await desk.webhooks.add(ME, receiver.url)
         with pytest.raises(Refused):
@@ -364,7 +365,9 @@ async def test_one_of_two_senders_works_and_the_other_takes_over(
         await one.webhooks.add(ME, receiver.url)
         async with sending(two) as second:
             async with sending(one) as first:
-                await until(lambda: {first.status.state, second.status.state} == {"working", "standing by"}, "both")
+                await until(
+                    lambda: {first.status.state, second.status.state} == {State.WORKING, State.STANDING_BY}, "both"
+                )
                 bodies = [await fire(each) for each in (one, two, one, two)]
                 await arrived(receiver, 4)
                 await nothing_waits(one)
@@ -384,7 +387,7 @@ async def test_a_removed_webhook_gets_nothing_more(tmp_path: Path, receiver: Rec
             with pytest.raises(NoSuchWebhook):
                 await desk.webhooks.remove("other", hook.id)
             await desk.webhooks.remove(ME, hook.id)
-            await until(lambda: sender.status.state == "no webhooks", "the sender to rest")
+            await until(lambda: sender.status.detail == "no webhooks", "the sender to rest")
             receiver.otherwise = None
             await desk.webhooks.add(ME, f"{receiver.url}/new")
             await fire(desk)

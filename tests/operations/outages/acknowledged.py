@@ -123,7 +123,7 @@ class Found:
     def _named(self) -> Iterator[tuple[str, str]]:
         """Name and id of everything."""
         yield from ((each["client_order_id"], each["order_id"]) for each in self.orders)
-        yield from ((f"n{each['condition']['price_above']:g}", each["alert_id"]) for each in self.active)
+        yield from ((f"n{each['condition']['threshold']:g}", each["alert_id"]) for each in self.active)
         yield from ((f"n{each['condition']['threshold']:g}", each["alert_id"]) for each in self.fired)
         yield from ((each["reasoning"], each["decision_id"]) for each in self.decisions)
 

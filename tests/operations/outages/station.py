@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from openbell.desk import collector, leased_work
-from openbell.desk.collector import Collector
+from openbell.desk.bars.collector import Collector
 from openbell.desk.desk import Desk
+from openbell.desk.events import leased_work
 from openbell.desk.settings import Settings, load
 from openbell.market.errors import OpenbellError
 from openbell.protocol.dialects import Reply
@@ -43,8 +43,6 @@ def shorten_pauses() -> None:
     """Scale the pauses that are no settings."""
     leased_work.PAUSE *= SCALE
     leased_work.LEASE_SECONDS *= SCALE
-    collector.LEASE_SECONDS *= SCALE
-    collector._STORE_PAUSE *= SCALE
     sqlite_connections.BUSY_SECONDS *= SCALE
 
 

@@ -14,18 +14,17 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, select
 
-from openbell.desk.access import make_access
 from openbell.desk.settings import load
+from openbell.desk.settings.access import make_access
 from openbell.market.errors import InvalidParameter, Refused
 from openbell.stores.access import attempts, clients, forms, grants, static_tokens, users
 from openbell.stores.access.attempts import Limit
 from openbell.stores.access.clients import DOCUMENT, REGISTERED, Client
 from openbell.stores.access.grants import ACCESS
 from openbell.stores.access.static_tokens import StaticToken
-from openbell.stores.access.store import MIGRATIONS, NEWEST, AccessStore
+from openbell.stores.access.store import AccessStore
 from openbell.stores.access.tables import metadata
 from openbell.stores.access.tables import tokens as token_table
-from openbell.stores.records.migrate import scripts
 from tests.servers.desks import awaited
 from tests.stores.access import places
 from tests.stores.access.places import CODE, GRANT, NOW, OPERATOR, AccessPlace, token
@@ -53,10 +52,6 @@ def at_once(place: AccessPlace, job: Callable[..., Any], processes: int = 4) -> 
 
 
 # Tables
-
-
-def test_the_newest_version_is_that_of_the_last_script() -> None:
-    assert scripts(MIGRATIONS).get_heads() == [NEWEST]
 
 
 @awaited
@@ -145,6 +140,20 @@ async def test_a_token_has_at_most_the_scopes_of_its_user(place: AccessPlace) ->
         await store.write(lambda connection: grants.create(connection, replace(CODE, hash="c2", grant=fewer), NOW))
         await store.write(lambda connection: grants.add_token(connection, replace(token(ACCESS, "a2"), grant=fewer)))
         assert (await the_token(store, "a2")).scopes == {"read"}
+
+
+@awaited
+async def test_a_list_of_consents_shows_the_scopes_that_tokens_have(place: AccessPlace) -> None:
+    """Who may trade may also store, so that a consent to store is valid."""
+    async with place.filled() as store:
+        wide = replace(GRANT, id="g2", scopes=frozenset({"read", "write"}))
+        trader = replace(OPERATOR, scopes=frozenset({"read", "trade"}))
+        await store.write(lambda connection: users.put(connection, trader, NOW))
+        await store.write(lambda connection: grants.create(connection, replace(CODE, hash="c2", grant=wide), NOW))
+        issued = replace(token(ACCESS, "a2"), grant=wide, scopes=wide.scopes)
+        await store.write(lambda connection: grants.add_token(connection, issued))
+        found = {each.grant.id: each.grant.scopes for each in await store.read(lambda it: grants.listed(it, NOW))}
+        assert found["g2"] == (await the_token(store, "a2")).scopes == {"read", "write"}
 
 
 @awaited

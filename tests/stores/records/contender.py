@@ -14,8 +14,10 @@ import time
 from itertools import count
 from pathlib import Path
 
-from openbell.desk import leased_work
-from openbell.desk.leased_work import LeasedWork, WorkStatus
+from openbell.desk.events import leased_work
+from openbell.desk.events.leased_work import LeasedWork
+from openbell.desk.events.leases import LeasesInRecords
+from openbell.desk.events.supervision import WorkStatus
 from openbell.market.errors import LeaseLost
 from openbell.stores.port import Lease
 from tests.stores.records.places import Place, decision
@@ -57,7 +59,7 @@ async def main(place: Place, label: str) -> None:
 
         await records.read(lambda _view: None)
         print("ready", flush=True)
-        await LeasedWork(records, "engine", label, WorkStatus()).run(work)
+        await LeasedWork(LeasesInRecords(records), "engine", label, WorkStatus()).run(work)
 
 
 async def start(place: Place, label: str) -> None:

@@ -20,17 +20,16 @@ from sqlalchemy import Connection, func, insert, select, text
 
 from openbell.market.clock import FixedClock
 from openbell.market.errors import LeaseHeld, LeaseLost, StoreError
-from openbell.stores.holders import this_process
+from openbell.stores.lease_holders import this_process
 from openbell.stores.port import Lease
 from openbell.stores.records import leases
-from openbell.stores.records.head import HeadFile
 from openbell.stores.records.journal import Journal, LedgerBroken, head_of
+from openbell.stores.records.ledger_head_file import HeadFile
 from openbell.stores.records.records import Records
-from openbell.stores.records.schema import NEWEST
-from openbell.stores.records.tables import decisions, ledger, marks
+from openbell.stores.records.snapshot import View
+from openbell.stores.records.tables import RECORDS, decisions, ledger, marks
 from openbell.stores.records.tables import leases as lease_rows
-from openbell.stores.records.view import View
-from openbell.trading.ledger import Entry, Head, canonical, seal
+from openbell.trading.ledger import GENESIS, Entry, Head, canonical, seal
 from tests.counts import runs
 from tests.stores.records import partner
 from tests.stores.records.partner import Partner
@@ -449,7 +448,7 @@ class RecordsContract:
                         await records.write(lambda journal: ran.append(2))
                 assert ran == []
                 assert len(await place.entries()) == 1
-                await place.tamper(f"UPDATE alembic_version SET version_num = '{NEWEST}'")
+                await place.tamper(f"UPDATE alembic_version SET version_num = '{RECORDS.newest}'")
                 assert await records.write(put("after"), lease) == 2
 
         run(main)
@@ -593,6 +592,23 @@ class RecordsContract:
                 assert len(await running.read(rows)) == 2
                 assert forgotten == [1]
                 assert await place.faults() == []
+
+        run(main)
+
+    def test_a_ledger_of_another_hash_scheme_is_read_and_not_written_to(self, place: Place) -> None:
+        async def main() -> None:
+            async with place.opened() as records:
+                await records.write(put("first"))
+            await place.tamper("UPDATE ledger SET hash = '2:' || substr(hash, 3)")
+            (entry,) = await place.entries()
+            place.head.reset(Head(1, entry.hash))
+            async with place.opened() as records:
+                with pytest.raises(StoreError, match="has hash scheme 2, and this Openbell knows scheme 1"):
+                    await records.write(put("second"))
+                assert await records.read(lambda view: head_of(view.connection).seq) == 1
+            assert [fault.reason for fault in await place.faults()] == [
+                "entry 1 has hash scheme 2, and this Openbell knows scheme 1: use the Openbell that wrote it"
+            ]
 
         run(main)
 
@@ -907,7 +923,7 @@ async def rewrite(place: Place, count: int) -> None:
 
     def work(connection: Connection | View) -> None:
         connection.execute(ledger.delete())
-        prev = "0" * 64
+        prev = GENESIS
         for seq in range(1, count + 1):
             entry = seal(seq, NOON, "decision", "forged", "{}", prev)
             connection.execute(

@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from openbell.market.errors import OpenbellError
-from openbell.stores.holders import this_process
-from openbell.stores.records import head as heads
+from openbell.stores.lease_holders import this_process
 from openbell.stores.records import leases
+from openbell.stores.records import ledger_head_file as heads
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.pool import Pool
 from openbell.trading.ledger import Head

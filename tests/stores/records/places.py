@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 
 from openbell.market.clock import Clock, FixedClock
 from openbell.stores.records.database import Database
-from openbell.stores.records.head import HeadFile
+from openbell.stores.records.ledger_head_file import HeadFile
 from openbell.stores.records.pool import Pool
 from openbell.stores.records.postgres import PostgresDatabase
 from openbell.stores.records.records import Records

@@ -10,13 +10,12 @@ from contextlib import ExitStack, contextmanager
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from zlib import crc32
 
 import pytest
 
 from openbell.market.errors import StoreError
-from openbell.stores.records import head as module
-from openbell.stores.records.head import HeadFile
+from openbell.stores.records import ledger_head_file as module
+from openbell.stores.records.ledger_head_file import HeadFile
 from openbell.trading.ledger import Head
 from tests.stores.records import partner
 from tests.stores.records.partner import Partner
@@ -174,28 +173,6 @@ def test_resetting_removes_announcements(file: HeadFile) -> None:
     file.intend(head(4), head(9))
     file.reset(head(2))
     assert file.ends() == (head(2),)
-
-
-def earlier(*seqs: int) -> bytes:
-    """A file as earlier versions wrote it: two slots, in the given order."""
-    slots = []
-    for seq in seqs:
-        text = f"{seq} {seq:064x}"
-        slots.append(f"{text} {crc32(text.encode()):08x}".ljust(127).encode() + b"\n")
-    return b"".join(slots)
-
-
-@pytest.mark.parametrize("seqs", [(3,), (3, 2), (2, 3)])
-def test_a_file_of_an_earlier_version_is_read_and_updated(file: HeadFile, seqs: tuple[int, ...]) -> None:
-    file.path.parent.mkdir()
-    file.path.write_bytes(earlier(*seqs))
-    assert file.ends() == (head(3),)
-    file.intend(head(3), head(4))
-    assert file.ends() == (head(3), head(4))
-    file.note(head(4))
-    assert file.ends() == (head(4),)
-    old = [file.path.read_bytes()[at : at + 128] for at in (0, 128)]
-    assert earlier(4) in old, "an earlier version finds its head where it looks for it"
 
 
 def test_a_file_in_which_only_an_announcement_can_be_read_is_damaged(file: HeadFile) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,15 +14,12 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, inspect, text
 
 from openbell.market.errors import StoreError
-from openbell.stores.access.store import MIGRATIONS
+from openbell.stores.access.tables import ACCESS
 from openbell.stores.records import schema
 from openbell.stores.records.migrate import scripts, upgrade
-from openbell.stores.records.pool import Pool
-from openbell.stores.records.postgres import PostgresDatabase
-from openbell.stores.records.sqlite import engine_for
-from openbell.stores.records.table_script import dump, run_script, script_of
-from openbell.stores.records.tables import metadata
-from openbell.stores.records.view import View
+from openbell.stores.records.schema import Tables
+from openbell.stores.records.snapshot import View
+from openbell.stores.records.tables import RECORDS, metadata
 from tests.stores.records import partner
 from tests.stores.records.partner import Partner
 from tests.stores.records.places import Place
@@ -36,17 +34,18 @@ def prepared(place: Place) -> None:
 
     async def main() -> None:
         async with place.opened() as records:
-            assert await records.read(version) == schema.NEWEST
+            assert await records.read(version) == RECORDS.newest
 
     asyncio.run(main())
 
 
-def test_the_newest_version_is_that_of_the_last_script() -> None:
-    assert scripts().get_heads() == [schema.NEWEST]
+@pytest.mark.parametrize("tables", [RECORDS, ACCESS], ids=["records", "access"])
+def test_the_newest_version_is_that_of_the_last_migration(tables: Tables) -> None:
+    assert scripts(tables.migrations).get_heads() == [tables.newest]
 
 
 def test_versions_are_in_the_order_of_their_names() -> None:
-    names = [script.revision for script in scripts().walk_revisions()]
+    names = [script.revision for script in scripts(RECORDS.migrations).walk_revisions()]
     assert names == sorted(names, reverse=True)
 
 
@@ -77,59 +76,50 @@ def test_processes_that_open_an_empty_database_at_once_do_not_collide(place: Pla
             each.go()
         assert [each.hear() for each in partners] == [False] * 5, "only migrations load Alembic"
     prepared(place)
+    with Partner(partner.load, place) as other:
+        other.go()
+        assert other.hear() is False
 
 
-FOLDERS = pytest.mark.parametrize("folder", [schema.FOLDER, MIGRATIONS], ids=lambda folder: folder.parent.name)
-
-
-@FOLDERS
-def test_the_script_for_an_empty_database_creates_the_tables_of_the_migrations(folder: Path) -> None:
-    (newest,) = scripts(folder).get_heads()
-    script = script_of(folder, str(newest), "sqlite")
-    assert {each.name for each in folder.glob("*.sql")} == {f"{newest}.sqlite.sql", f"{newest}.postgresql.sql"}
-    dumps = []
-    for create, given in ((upgrade, folder), (run_script, script)):
-        engine = engine_for(":memory:")
-        with engine.begin() as connection:
-            create(connection, given)
-            dumps.append(dump(connection))
-        engine.dispose()
-    assert dumps[0] == dumps[1], "make tables writes it anew"
-
-
-CATALOGUE = (
-    (
-        "SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns "
-        "WHERE table_schema = current_schema()"
+CATALOGUE = {
+    "sqlite": ("SELECT name, tbl_name, sql FROM sqlite_master",),
+    "postgresql": (
+        (
+            "SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns "
+            "WHERE table_schema = current_schema()"
+        ),
+        "SELECT tablename, replace(indexdef, current_schema(), '') FROM pg_indexes WHERE schemaname = current_schema()",
+        (
+            "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint "
+            "WHERE connamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())"
+        ),
     ),
-    "SELECT tablename, replace(indexdef, current_schema(), '') FROM pg_indexes WHERE schemaname = current_schema()",
-    (
-        "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint "
-        "WHERE connamespace = current_schema()::regnamespace"
-    ),
-    "SELECT version_num FROM alembic_version",
-)
+}
+"""Queries for everything that a database has."""
 
 
-@FOLDERS
-def test_the_script_for_postgresql_creates_the_tables_of_the_migrations(database: str, folder: Path) -> None:
-    (newest,) = scripts(folder).get_heads()
-    script = script_of(folder, str(newest), "postgresql")
+@pytest.mark.parametrize("tables", [RECORDS, ACCESS], ids=["records", "access"])
+def test_an_empty_database_gets_the_tables_of_the_migrations(place: Place, tables: Tables) -> None:
+    def catalogue(connection: Connection) -> list[list[tuple[Any, ...]]]:
+        queries = (*CATALOGUE[connection.dialect.name], "SELECT version_num FROM alembic_version")
+        found = [[tuple(row) for row in connection.exec_driver_sql(each)] for each in queries]
+        return [sorted((_plain(row) for row in rows), key=str) for rows in found]
 
-    async def catalogue(name: str, create: Any, given: Path) -> list[list[Any]]:
-        def work(connection: Connection) -> list[list[Any]]:
-            create(connection, given)
-            return [sorted(map(tuple, connection.exec_driver_sql(each))) for each in CATALOGUE]
+    async def made_by(create: Callable[[Connection], None], number: int) -> list[list[tuple[Any, ...]]]:
+        def work(connection: Connection) -> list[list[tuple[Any, ...]]]:
+            create(connection)
+            return catalogue(connection)
 
-        made = PostgresDatabase(database, name, Pool())
-        try:
-            return await made.run(work, writing=True)
-        finally:
-            await made.close()
+        return await replace(place, folder=place.folder / str(number), schema=f"{place.schema} {number}").past(work)
 
-    migrated = asyncio.run(catalogue("migrated", upgrade, folder))
-    assert len(migrated[0]) > 10
-    assert asyncio.run(catalogue("scripted", run_script, script)) == migrated, "make tables writes it anew"
+    created = asyncio.run(made_by(lambda connection: schema.prepare(connection, tables), 1))
+    assert len(created[0]) > 10
+    assert asyncio.run(made_by(lambda connection: upgrade(connection, tables.migrations), 2)) == created
+
+
+def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row whose statements have no white space: compilers set it differently."""
+    return tuple("".join(each.split()) if isinstance(each, str) else each for each in row)
 
 
 def test_tables_without_a_version_are_not_taken_for_an_empty_database(place: Place) -> None:
@@ -141,24 +131,6 @@ def test_tables_without_a_version_are_not_taken_for_an_empty_database(place: Pla
                 await records.read(version)
 
     asyncio.run(main())
-
-
-UNDONE = (
-    "UPDATE alembic_version SET version_num = '0004'",
-    "DROP TABLE crossing_subscriptions",
-    "ALTER TABLE pushes DROP COLUMN method",
-    "ALTER TABLE cursors DROP COLUMN signals",
-)
-"""Back from version 0005 to the one before."""
-
-
-def test_alembic_is_loaded_only_for_migrations(place: Place) -> None:
-    for needed in (False, False, True):
-        if needed:
-            asyncio.run(place.tamper(*UNDONE))
-        with Partner(partner.load, place) as other:
-            other.go()
-            assert other.hear() is needed
 
 
 def test_a_database_of_a_newer_version_is_refused(place: Place) -> None:
@@ -191,7 +163,7 @@ def test_an_unknown_version_is_refused(place: Place) -> None:
 def test_a_migration_that_fails_leaves_nothing_and_is_tried_again(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(connection: Connection | View) -> None:
+    def fail(connection: Connection, _tables: Tables) -> None:
         connection.execute(text("CREATE TABLE half (a TEXT)"))
         connection.execute(text("SELECT 1 FROM nowhere"))
 
@@ -201,7 +173,7 @@ def test_a_migration_that_fails_leaves_nothing_and_is_tried_again(
                 patch.setattr(schema, "prepare", fail)
                 with pytest.raises(StoreError, match="nowhere"):
                     await records.read(version)
-            assert await records.read(version) == schema.NEWEST
+            assert await records.read(version) == RECORDS.newest
             assert not await records.read(lambda connection: inspect(connection.connection).has_table("half"))
 
     asyncio.run(main())

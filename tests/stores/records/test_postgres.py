@@ -22,8 +22,8 @@ from openbell.stores.records.pool import Pool
 from openbell.stores.records.postgres import PostgresDatabase
 from openbell.stores.records.postgres_url import read_url
 from openbell.stores.records.records import Records
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import marks
-from openbell.stores.records.view import View
 from tests.stores.records import partner
 from tests.stores.records.contract import assert_hides, put, rows, run
 from tests.stores.records.partner import Partner

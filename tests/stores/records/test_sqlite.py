@@ -15,7 +15,7 @@ import pytest
 
 from openbell.market.errors import StoreError, StoreTimeout
 from openbell.stores import sqlite_connections
-from openbell.stores.records import head as heads
+from openbell.stores.records import ledger_head_file as heads
 from openbell.stores.records.journal import Journal, LedgerBroken, head_of
 from openbell.stores.records.sqlite import SqliteDatabase
 from openbell.trading.ledger import Head

@@ -13,7 +13,7 @@ import pytest
 from openbell.market.clock import FixedClock
 from openbell.stores.records.journal import head_of
 from openbell.stores.records.records import Access, Records
-from openbell.stores.records.view import View
+from openbell.stores.records.snapshot import View
 from tests.stores.records.contract import put, run
 from tests.stores.records.places import NOON, Place
 from tests.waiting import until

@@ -15,8 +15,8 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from openbell.market.clock import FixedClock
-from openbell.stores.records.head import HeadFile
 from openbell.stores.records.journal import Journal
+from openbell.stores.records.ledger_head_file import HeadFile
 from openbell.stores.records.records import Records
 from openbell.stores.records.sqlite import SqliteDatabase, engine_for
 from openbell.stores.records.tables import JOURNALED
@@ -276,7 +276,7 @@ def test_on_a_server_entries_of_another_machine_are_reported(server: PostgresSer
     assert write(two, "b") == 1, "a second machine must adopt the ledger first"
     head = verify(one)[1].rpartition("head  ")[2].strip()
     wrong = head[:-1] + ("0" if head[-1] != "0" else "1")
-    for other in (wrong, f"2:{head[2:]}", f"0:{'f' * 64}"):
+    for other in (wrong, f"2:{head[2:]}", f"0:1:{'f' * 64}"):
         code, said = verify(two, "--adopt", "--head", other)
         assert (code, said.count("nothing was accepted"), "was accepted as it is" in said) == (1, 1, False), said
     assert write(two, "b") == 1

@@ -14,11 +14,11 @@ from random import Random
 import pytest
 from sqlalchemy import Connection, delete, insert, select
 
-from openbell.desk.trading.books import Books
+from openbell.desk.orders.books import Books
 from openbell.stores.records import alerts, checkpoints, decisions, orders, switches
 from openbell.stores.records.journal import Journal
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import pushes
-from openbell.stores.records.view import View
 from openbell.trading.accounts import Account
 from openbell.trading.alerts import Alert, AlertState, Type
 from openbell.trading.fills import fill_of

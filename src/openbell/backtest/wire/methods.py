@@ -68,16 +68,6 @@ METHODS = {
             results.backtest_result,
         ),
         Method(
-            "RunBatchBacktest",
-            jobs.BatchJob,
-            pb.BatchRequest,
-            pb.BatchResponse,
-            requests.batch_request,
-            requests.batch_job,
-            results.batch_message,
-            results.batch_result,
-        ),
-        Method(
             "RunWalkForward",
             jobs.WalkForwardJob,
             pb.WalkForwardRequest,

@@ -6,7 +6,7 @@ import json
 from math import inf, isfinite
 from typing import Any, NoReturn
 
-from openbell.backtest.jobs import BacktestJob, BatchJob, MonteCarloJob, PortfolioJob, WalkForwardJob
+from openbell.backtest.jobs import BacktestJob, MonteCarloJob, PortfolioJob, WalkForwardJob
 from openbell.backtest.portfolio import MOST_PARTS, Part
 from openbell.backtest.rules import Setup
 from openbell.backtest.walk_forward import By, Windows
@@ -20,7 +20,7 @@ from openbell.backtest.wire.arrays import (
     pack,
     regular_of,
 )
-from openbell.backtest.wire.limits import MOST_DRAWS, MOST_RUNS, MOST_SPEC, MOST_STRATEGIES
+from openbell.backtest.wire.limits import MOST_COMBINATIONS, MOST_DRAWS, MOST_RUNS, MOST_SPEC
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
 from openbell.strategies.compiled import Compiled, compiled
@@ -33,12 +33,13 @@ from openbell.strategies.writing import write_spec
 
 def backtest_request(job: BacktestJob) -> Any:
     """Returns the request of a job."""
-    return pb.BacktestRequest(strategy=_strategy_message(job.strategy), **_shared(job))
-
-
-def batch_request(job: BatchJob) -> Any:
-    """Returns the request of a job."""
-    return pb.BatchRequest(strategies=[_strategy_message(each) for each in job.strategies], **_shared(job))
+    return pb.BacktestRequest(
+        strategy=_strategy_message(job.strategy),
+        bars=bars_message(job.bars),
+        regular=_optional_bars(job.regular),
+        setup=_setup_message(job.setup),
+        range=_range_message(job.start, job.end),
+    )
 
 
 def walk_forward_request(job: WalkForwardJob) -> Any:
@@ -79,15 +80,6 @@ def portfolio_request(job: PortfolioJob) -> Any:
     return pb.PortfolioRequest(parts=parts, setup=_setup_message(job.setup), range=_range_message(job.start, job.end))
 
 
-def _shared(job: BacktestJob | BatchJob) -> dict[str, Any]:
-    return {
-        "bars": bars_message(job.bars),
-        "regular": _optional_bars(job.regular),
-        "setup": _setup_message(job.setup),
-        "range": _range_message(job.start, job.end),
-    }
-
-
 def _strategy_message(strategy: Compiled) -> Any:
     return pb.Strategy(spec=json.dumps(write_spec(strategy.spec)), parameters=number_messages(strategy.parameters))
 
@@ -115,20 +107,9 @@ def backtest_job(request: Any) -> BacktestJob:
     return BacktestJob(_strategy(request.strategy), bars, _setup(request.setup), start, end, regular)
 
 
-def batch_job(request: Any) -> BatchJob:
-    """Returns the job of a request. Raises `InputError`."""
-    _check_count(len(request.strategies), MOST_STRATEGIES, "strategies")
-    bars = bars_of(request.bars)
-    start, end = _range(request.range)
-    # Strategies of a batch often differ in their parameters only.
-    specs = {text: _spec(text) for text in {each.spec for each in request.strategies}}
-    strategies = [compiled(specs[each.spec], numbers_of(each.parameters)) for each in request.strategies]
-    return BatchJob(strategies, bars, _setup(request.setup), start, end, regular_of(request, bars))
-
-
 def walk_forward_job(request: Any) -> WalkForwardJob:
     """Returns the job of a request. Raises `InputError`."""
-    _check_count(len(request.combinations), MOST_STRATEGIES, "combinations")
+    _check_count(len(request.combinations), MOST_COMBINATIONS, "combinations")
     step = request.step if request.HasField("step") else None
     windows = Windows(request.train, request.test, step, request.anchored, request.first)
     bars = bars_of(request.bars)

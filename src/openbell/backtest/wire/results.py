@@ -10,7 +10,7 @@ from math import isnan, nan
 from typing import Any
 
 from openbell.backtest.engine import Run
-from openbell.backtest.jobs import BacktestJob, BatchJob, MonteCarloJob, PortfolioJob, WalkForwardJob
+from openbell.backtest.jobs import BacktestJob, MonteCarloJob, PortfolioJob, WalkForwardJob
 from openbell.backtest.metrics import Metrics
 from openbell.backtest.monte_carlo import MonteCarlo, Percentiles
 from openbell.backtest.portfolio import Portfolio
@@ -36,11 +36,6 @@ def run_message(found: Backtest) -> Any:
         trades=pb.Trades(**{name: pack(column) for name, column in columns}),
         equity=pack(found.run.equity),
     )
-
-
-def batch_message(found: tuple[Metrics, ...]) -> Any:
-    """Returns the message of a result."""
-    return pb.Batch(metrics=[_metrics_message(each) for each in found])
 
 
 def walk_forward_message(found: WalkForward) -> Any:
@@ -93,11 +88,6 @@ def _window_message(window: Window) -> Any:
 def backtest_result(job: BacktestJob, message: Any) -> Backtest:
     """Returns the result of a job."""
     return _run(message, traded_bars(job.bars, job.start, job.end), job.strategy.side)
-
-
-def batch_result(job: BatchJob, message: Any) -> tuple[Metrics, ...]:  # noqa: ARG001 - as the others
-    """Returns the result of a job."""
-    return tuple(_metrics(each) for each in message.metrics)
 
 
 def walk_forward_result(job: WalkForwardJob, message: Any) -> WalkForward:

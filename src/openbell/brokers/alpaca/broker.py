@@ -10,12 +10,13 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from openbell.brokers.alpaca import outcomes
-from openbell.brokers.alpaca.http import Answer, NoAnswer, NotSent, TradingHttp
+from openbell.brokers.alpaca.http import NoAnswer, NotSent, TradingHttp
 from openbell.brokers.alpaca.reader import Reader
 from openbell.brokers.alpaca.states import current, exit_report, reachable, report_of
 from openbell.brokers.alpaca.wire import Malformed, body_of, decode, read_complaint, read_order
-from openbell.feeds.alpaca.session import header_key
+from openbell.feeds.alpaca.keys import header_key
 from openbell.market.errors import SettingsError
+from openbell.net.response import Response
 from openbell.trading.broker import BrokerError, BrokerUnavailable, OutcomeUnknown, Report
 from openbell.trading.orders import Order
 
@@ -118,7 +119,7 @@ class AlpacaBroker:
         chain = [leg for leg in legs if leg.role is order.role] if order.role.exit else entries
         return current(chain).id if chain else None
 
-    async def _act(self, method: str, path: str, what: str, body: Mapping[str, Any] | None = None) -> Answer:
+    async def _act(self, method: str, path: str, what: str, body: Mapping[str, Any] | None = None) -> Response:
         try:
             return await self._http.act(method, path, body)
         except NotSent as fault:
@@ -126,11 +127,11 @@ class AlpacaBroker:
         except NoAnswer as fault:
             raise outcomes.no_answer(fault, what) from None
 
-    def _failure(self, answer: Answer, what: str) -> BrokerError:
+    def _failure(self, answer: Response, what: str) -> BrokerError:
         return outcomes.failure(answer, read_complaint(answer.body, self._keys), what, self._http.hint(answer))
 
 
-def _success(answer: Answer) -> bool:
+def _success(answer: Response) -> bool:
     return 200 <= answer.status < 300
 
 

@@ -11,11 +11,11 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from openbell.feeds.alpaca.session import CONNECT, Session
-from openbell.feeds.pacing import Budget, backoff, retry_after
+from openbell.net.http import Bounds, Fault, HttpClient, HttpFailed
+from openbell.net.response import Response
+from openbell.net.vendor_pace import Budget, backoff, retry_after
 from openbell.trading.broker import BrokerUnavailable
 
 log = logging.getLogger(__name__)
@@ -36,15 +36,6 @@ class NoAnswer(Exception):
     """The request was sent at least in part, and no complete answer came back."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An HTTP response."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
 class TradingHttp:
     """The API of one account. Orders and cancellations have connections of their own and never wait for a read."""
 
@@ -58,22 +49,22 @@ class TradingHttp:
     ) -> None:
         # Uncompressed, so that the size of an answer can be checked while it is received.
         headers = {"APCA-API-KEY-ID": keys[0], "APCA-API-SECRET-KEY": keys[1], "Accept-Encoding": "identity"}
-        self._url = url
-        self._whole = 2 * timeout + CONNECT
-        """Seconds for the whole request: with a read timeout alone, a slow answer could go on for ever."""
-        self._acts, self._reads = Session(headers, timeout), Session(headers, timeout)
+        # With the time without a byte alone, a slow answer could go on for ever.
+        bounds = Bounds(2 * timeout + 3.0, part=timeout, largest=LARGEST, connections=5)
+        self._acts = HttpClient(url, headers, bounds, decode=True)
+        self._reads = HttpClient(url, headers, bounds, decode=True)
         self._budget = Budget(PER_MINUTE)
         self._pause = pause
         self._chance = random.Random()  # noqa: S311 - spreads retries, decides nothing
 
-    async def act(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+    async def act(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Response:
         """Send a request once, without waiting for the budget. Raises `NotSent` or `NoAnswer`."""
         if body is None:
             return await self._once(self._acts, method, path)
         kind = {"Content-Type": "application/json"}
-        return await self._once(self._acts, method, path, content=json.dumps(body).encode(), headers=kind)
+        return await self._once(self._acts, method, path, body=json.dumps(body).encode(), headers=kind)
 
-    async def read(self, path: str, params: Mapping[str, str] | None = None) -> Answer:
+    async def read(self, path: str, params: Mapping[str, str] | None = None) -> Response:
         """Send a GET request, with retries after timeouts, 408, 429 and 5xx. Raises `BrokerUnavailable`."""
         fault = ""
         for attempt in range(TRIES):
@@ -100,7 +91,7 @@ class TradingHttp:
             "if this lasts, check this machine's network and status.alpaca.markets"
         )
 
-    def hint(self, answer: Answer) -> float | None:
+    def hint(self, answer: Response) -> float | None:
         """The seconds after which Alpaca accepts requests again; None if unknown."""
         return retry_after(answer.headers) or self._budget.wait(time.monotonic()) or None
 
@@ -109,36 +100,17 @@ class TradingHttp:
         await self._acts.close()
         await self._reads.close()
 
-    async def _once(self, session: Session, method: str, path: str, **rest: Any) -> Answer:
-        import httpx2
-
+    async def _once(self, client: HttpClient, method: str, path: str, **rest: Any) -> Response:
         headers: Mapping[str, str] = {}
-        async with session.client() as client:
+        async with client.turn():
             self._budget.take(time.monotonic())
             try:
-                async with (
-                    asyncio.timeout(self._whole),
-                    client.stream(method, self._url + path, follow_redirects=False, **rest) as response,
-                ):
-                    headers = response.headers
-                    body = bytearray()
-                    async for chunk in response.aiter_bytes():
-                        body += chunk
-                        if len(body) > LARGEST:
-                            raise NoAnswer("the answer is too large")
-                    answer = Answer(response.status_code, headers, bytes(body))
-            except (
-                httpx2.ConnectError,
-                httpx2.ConnectTimeout,
-                httpx2.PoolTimeout,
-                httpx2.ProxyError,
-                httpx2.UnsupportedProtocol,
-                httpx2.InvalidURL,
-            ) as error:
-                # Only the class: the text may hold an address or a header.
-                raise NotSent(type(error).__name__) from None
-            except (httpx2.HTTPError, httpx2.StreamError, TimeoutError, OSError, ValueError) as error:
-                raise NoAnswer(type(error).__name__) from None
+                answer = await client.send(method, path, **rest)
+                headers = answer.headers
+            except HttpFailed as error:
+                if not error.sent:
+                    raise NotSent(str(error)) from None
+                raise NoAnswer("the answer is too large" if error.fault is Fault.LARGE_BODY else str(error)) from None
             finally:
                 self._budget.answered(headers, time.monotonic())
         if answer.status == 429 and (wait := retry_after(headers)):

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 
-from openbell.brokers.alpaca.http import Answer
 from openbell.brokers.alpaca.wire import Complaint
 from openbell.feeds.alpaca.refusals import KEYS_REFUSED
+from openbell.net.response import Response
 from openbell.trading.broker import BrokerError, BrokerRefused, BrokerUnavailable, OutcomeUnknown
 
 _REFUSALS = frozenset({400, 401, 403, 404, 422})
@@ -24,7 +24,7 @@ _WAIT = 60.0
 _LOOK_UP = "look it up by its id, do not send it again"
 
 
-def failure(answer: Answer, complaint: Complaint | None, what: str, hint: float | None) -> BrokerError:
+def failure(answer: Response, complaint: Complaint | None, what: str, hint: float | None) -> BrokerError:
     """The error for a failed answer to `what`, an order or a cancellation; `hint` is the seconds until a retry."""
     status = answer.status
     if status == 429:

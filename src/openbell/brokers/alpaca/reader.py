@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from openbell.brokers.alpaca import outcomes
-from openbell.brokers.alpaca.http import Answer, TradingHttp
+from openbell.brokers.alpaca.http import TradingHttp
 from openbell.brokers.alpaca.states import total
 from openbell.brokers.alpaca.wire import (
     Malformed,
@@ -22,6 +22,7 @@ from openbell.brokers.alpaca.wire import (
     read_fill,
     read_order,
 )
+from openbell.net.response import Response
 from openbell.trading.broker import BrokerUnavailable, Execution
 from openbell.trading.orders import Order
 
@@ -126,7 +127,7 @@ class Reader:
     async def _json(self, what: str, path: str, params: dict[str, str]) -> Any:
         return self._decoded(what, await self._http.read(path, params))
 
-    def _decoded(self, what: str, answer: Answer) -> Any:
+    def _decoded(self, what: str, answer: Response) -> Any:
         if answer.status == 200:
             return decode(answer.body)
         complaint = read_complaint(answer.body, self._secrets)

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from openbell.market.errors import InvalidParameter, InvalidSymbol
+from openbell.market.foreign_text import one_visible_line
 from openbell.market.instruments import AssetClass, parse
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
@@ -189,12 +190,12 @@ def read_complaint(body: bytes, secrets: tuple[str, ...]) -> Complaint | None:
         return None
     if not isinstance(raw, dict) or not isinstance(raw.get("message"), str):
         return None
-    message: str = raw["message"]
+    message = one_visible_line(raw["message"])  # first: invisible characters could divide a secret
     for secret in secrets:
         message = message.replace(secret, "…")
-    message = " ".join("".join(c if c.isprintable() else " " for c in message).split())
+    message = one_visible_line(" ".join(message.split()), _LONGEST_MESSAGE)
     code = raw.get("code")
-    return Complaint(code if type(code) is int else None, message[:_LONGEST_MESSAGE])
+    return Complaint(code if type(code) is int else None, message)
 
 
 def _role(raw: Mapping[str, Any]) -> Role | None:

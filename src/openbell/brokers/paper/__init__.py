@@ -1,4 +1,4 @@
-"""Paper trading: no broker at all, the desk fills orders from its own bars (`desk/trading/paper_venue.py`)."""
+"""Paper trading: no broker at all, the desk fills orders from its own bars (`desk/orders/paper_venue.py`)."""
 
 from __future__ import annotations
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from openbell.charts.annotations.ink import Ink
+from openbell.charts.annotations.overrides import Overrides
 from openbell.charts.annotations.place import Place
-from openbell.charts.config.model import ConfigDrawing
+from openbell.charts.config.model import ConfigAnnotation
 from openbell.charts.scene import Item
 
-Paint = Callable[[ConfigDrawing, Ink, Place], list[Item]]
+Paint = Callable[[ConfigAnnotation, Overrides, Place], list[Item]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Annotation:
     """One kind of drawing."""
 
     name: str
-    """That of its `DrawingKind`."""
+    """That of its `AnnotationKind`."""
     paint: Paint
     honours: frozenset[str]
     """The overrides that have an effect."""

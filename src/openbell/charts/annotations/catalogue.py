@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from openbell.charts.annotations import areas, fibonacci, lines, marks, positions
-from openbell.charts.annotations.ink import Ink
 from openbell.charts.annotations.lines import trend_ends
+from openbell.charts.annotations.overrides import Overrides
 from openbell.charts.annotations.place import Place, crosses, x_of
 from openbell.charts.annotations.positions import position_span
-from openbell.charts.config.model import ConfigDrawing
+from openbell.charts.config.model import ConfigAnnotation
 from openbell.charts.panels import Mark, Panel, Picture, TimeMark
 from openbell.charts.scene import Layer
 from openbell.charts.themes import Theme
@@ -20,7 +20,7 @@ ANNOTATIONS = {each.name: each for module in (lines, areas, fibonacci, positions
 _VERTICAL = "Vertical Line"
 
 
-def draw_all(layer: Layer, drawings: Iterable[ConfigDrawing], picture: Picture, panel: Panel) -> None:
+def draw_all(layer: Layer, drawings: Iterable[ConfigAnnotation], picture: Picture, panel: Panel) -> None:
     """Draws over a panel. Panels below the price get only the drawings that cross all panels."""
     if not len(picture.bars):
         return
@@ -28,20 +28,20 @@ def draw_all(layer: Layer, drawings: Iterable[ConfigDrawing], picture: Picture, 
     for drawing in drawings:
         annotation = ANNOTATIONS[drawing.kind.name]
         if panel.indicator is None or annotation.every_panel:
-            layer.items += annotation.paint(drawing, Ink(drawing.override), place)
+            layer.items += annotation.paint(drawing, Overrides(drawing.override), place)
 
 
-def marks_of(drawings: Iterable[ConfigDrawing], theme: Theme) -> tuple[Mark, ...]:
+def marks_of(drawings: Iterable[ConfigAnnotation], theme: Theme) -> tuple[Mark, ...]:
     """Returns the prices that are written at the value axis."""
     found = []
     for drawing in drawings:
-        ink = Ink(drawing.override)
-        if ANNOTATIONS[drawing.kind.name].at_axis and ink.shows("showPrice"):
-            found.append(Mark(drawing.prices["price"], ink.color("lineColor", theme.accent)))
+        overrides = Overrides(drawing.override)
+        if ANNOTATIONS[drawing.kind.name].at_axis and overrides.shows("showPrice"):
+            found.append(Mark(drawing.prices["price"], overrides.color("lineColor", theme.accent)))
     return tuple(found)
 
 
-def time_marks_of(drawings: Iterable[ConfigDrawing], picture: Picture) -> list[TimeMark]:
+def time_marks_of(drawings: Iterable[ConfigAnnotation], picture: Picture) -> list[TimeMark]:
     """Returns the times that are written at the time axis."""
     if not len(picture.bars):
         return []
@@ -50,15 +50,15 @@ def time_marks_of(drawings: Iterable[ConfigDrawing], picture: Picture) -> list[T
     found = []
     for drawing in drawings:
         if drawing.kind.name == _VERTICAL:
-            moment, ink = drawing.times["datetime"], Ink(drawing.override)
+            moment, overrides = drawing.times["datetime"], Overrides(drawing.override)
             x = x_of(picture, moment.timestamp())
             if picture.plot.left <= x <= picture.plot.right:
-                color = ink.color("lineColor", picture.theme.accent)
+                color = overrides.color("lineColor", picture.theme.accent)
                 found.append(TimeMark(x, form.format(moment.astimezone(zone)), color))
     return found
 
 
-def outside(drawings: Sequence[ConfigDrawing], picture: Picture, panel: Panel) -> list[int]:
+def outside(drawings: Sequence[ConfigAnnotation], picture: Picture, panel: Panel) -> list[int]:
     """Returns the positions of the drawings of which nothing is seen, because their times or prices are not shown."""
     if not len(picture.bars):
         return list(range(len(drawings)))
@@ -66,10 +66,10 @@ def outside(drawings: Sequence[ConfigDrawing], picture: Picture, panel: Panel) -
     return [at for at, each in enumerate(drawings) if not _seen(each, place)]
 
 
-def _seen(drawing: ConfigDrawing, place: Place) -> bool:
-    ink, area = Ink(drawing.override), place.box
+def _seen(drawing: ConfigAnnotation, place: Place) -> bool:
+    overrides, area = Overrides(drawing.override), place.box
     if drawing.kind.name in {"Trend Line", "Arrow Marker"}:
-        return crosses(area, *trend_ends(drawing, ink, place))
+        return crosses(area, *trend_ends(drawing, overrides, place))
     y = [place.y(price) for price in drawing.prices.values()]
     x = [place.x(time) for time in drawing.times.values()]
     if drawing.kind.name == "Callout":
@@ -78,7 +78,7 @@ def _seen(drawing: ConfigDrawing, place: Place) -> bool:
         y = []
     if "Position" in drawing.kind.name:
         x = list(position_span(drawing, place))
-    if x and ink.shows("extendRight", False):
+    if x and overrides.shows("extendRight", False):
         x.append(area.right)
     return _overlap(x, area.left, area.right) and _overlap(y, area.top, area.bottom)
 

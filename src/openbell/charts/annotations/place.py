@@ -8,12 +8,13 @@ from datetime import datetime
 import numpy as np
 
 from openbell.charts import fonts
-from openbell.charts.annotations.ink import Dash, Ink
+from openbell.charts.annotations.overrides import Dash, Overrides
 from openbell.charts.numbers import NumberFormat, decimals_for, percent
 from openbell.charts.panels import TITLE_ROW, Panel, Picture
 from openbell.charts.scene import Anchor, Band, Box, Boxes, Color, Item, Label, Stroke, box
 from openbell.charts.themes import faded
 from openbell.market.bars import Values
+from openbell.market.percent_change import percent_change
 
 _FAR = 1e9
 _HUGE = 1e15
@@ -59,8 +60,8 @@ class Place:
 
     def change(self, start: float, end: float) -> str:
         """Returns the change from one price to another in per cent; a dash if there is none."""
-        share = (end / start - 1) * 100 if start > 0 else float("nan")
-        return percent(share) if abs(share) < 1e9 else "–"
+        change = percent_change(start, end)
+        return "–" if change is None or abs(change) >= 1e9 else percent(change)
 
     def holds(self, x: float, y: float) -> bool:
         """Returns True if a point is in the panel."""
@@ -228,9 +229,11 @@ class Font:
         return self.size * _SPACING * len(lines)
 
 
-def font_of(ink: Ink, color: Color, size: float = 12.0, bold: bool = False) -> Font:
+def font_of(overrides: Overrides, color: Color, size: float = 12.0, bold: bool = False) -> Font:
     """Returns the font that the overrides ask for."""
-    return Font(ink.color("textColor", color), ink.number("fontSize", size), ink.shows("fontBold", bold))
+    return Font(
+        overrides.color("textColor", color), overrides.number("fontSize", size), overrides.shows("fontBold", bold)
+    )
 
 
 def label(

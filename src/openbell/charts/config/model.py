@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from openbell.charts.config.annotation_kinds import AnnotationKind
 from openbell.charts.config.choices import DEFAULT_INTERVAL, HEIGHT, WIDTH
-from openbell.charts.config.drawing_kinds import DrawingKind
 from openbell.charts.studies.study import Study
 from openbell.indicators.spec import Setting
 
@@ -34,10 +34,10 @@ class ConfigStudy:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigDrawing:
+class ConfigAnnotation:
     """One drawing of a config."""
 
-    kind: DrawingKind
+    kind: AnnotationKind
     prices: Mapping[str, float]
     times: Mapping[str, datetime]
     text: str = ""
@@ -78,7 +78,7 @@ class ChartConfig:
     watermark: Watermark | None = None
     override: Mapping[str, Any] = field(default_factory=dict)
     studies: tuple[ConfigStudy, ...] = ()
-    drawings: tuple[ConfigDrawing, ...] = ()
+    drawings: tuple[ConfigAnnotation, ...] = ()
 
     @property
     def resolution(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,15 +11,15 @@ from openbell.charts.config import choices
 from openbell.charts.config.model import ChartConfig, Watermark
 from openbell.charts.config.problems import Problem, Problems, is_finite, is_nested, shorten
 from openbell.charts.config.ranges import read_range
-from openbell.charts.config.reading_drawings import read_drawings
+from openbell.charts.config.reading_annotations import read_annotations
 from openbell.charts.config.reading_studies import read_studies
+from openbell.charts.config.symbols import SYMBOL
 from openbell.charts.zones import advice as zone_advice
 from openbell.charts.zones import zone_names
 from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import did_you_mean
 from openbell.market.timeframes import CHART, name_of, read_timeframe
 
-SYMBOL = re.compile(r"[A-Z0-9_]{1,20}:[A-Z0-9._!&/-]{1,30}")
 _MOST_SHIFT = 500
 _MOST_LEVELS = 8
 """Levels of lists and objects. The deepest config that has a meaning has 5."""
@@ -84,7 +83,7 @@ def read_config(raw: object, form: Form = CONTRACT) -> Reading:
     values["watermark"] = _watermark(given, problems)
     values["override"] = _object(given, "override", problems)
     values["studies"] = read_studies(given.get("studies"), problems)
-    values["drawings"] = read_drawings(given.get("drawings"), problems)
+    values["drawings"] = read_annotations(given.get("drawings"), problems)
     return Reading(None if problems.errors else ChartConfig(**values), tuple(problems.found))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from openbell.charts.annotations.catalogue import ANNOTATIONS
-from openbell.charts.annotations.ink import OVERRIDES
+from openbell.charts.annotations.overrides import OVERRIDES
 from openbell.charts.config.looks import (
     CANDLE_COLORS,
     CANDLE_SWITCHES,
@@ -17,7 +17,7 @@ from openbell.charts.config.looks import (
     VOLUME_COLORS,
     price_range_of,
 )
-from openbell.charts.config.model import ChartConfig, ConfigDrawing, ConfigStudy
+from openbell.charts.config.model import ChartConfig, ConfigAnnotation, ConfigStudy
 from openbell.charts.config.plots import VOLUME, bar_colors, has_histogram, line_of, styles_of
 from openbell.charts.override_values import color_of, number_of
 from openbell.indicators.registry import all_indicators
@@ -92,7 +92,7 @@ def _study(asked: ConfigStudy) -> Iterator[str]:
             yield f"{_cut(key)} cannot be {_cut(repr(value))}"
 
 
-def _drawing(drawing: ConfigDrawing) -> Iterator[str]:
+def _drawing(drawing: ConfigAnnotation) -> Iterator[str]:
     for key, value in drawing.override.items():
         if key not in ANNOTATIONS[drawing.kind.name].honours:
             yield f"{_cut(key)} is not supported"

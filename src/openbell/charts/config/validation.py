@@ -11,8 +11,8 @@ from openbell.charts.config.plans import PLANS, Plan
 from openbell.charts.config.problems import Problem, Problems
 from openbell.charts.config.ranges import bounds_of
 from openbell.charts.config.reading import CONTRACT, read_config
-from openbell.market.capacity import most_bars
 from openbell.market.errors import InvalidParameter, InvalidSymbol
+from openbell.market.expected_bars import most_bars
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
 from openbell.market.timeframes import CHART
@@ -68,7 +68,7 @@ def validate(raw: object, plan: Plan, now: datetime) -> Validation:
     reading = read_config(raw, CONTRACT)
     problems = Problems(list(reading.problems))
     width, height, studies, drawings = _counts(raw, reading.config)
-    check_limits(problems, plan, width, height, studies + drawings)
+    check_limits(problems, plan, width, height, studies, drawings)
     if reading.config is not None:
         _advise(problems, reading.config, now)
     return Validation(tuple(problems.found), plan, studies, drawings, f"{width}x{height}", reading.config)
@@ -89,8 +89,11 @@ def _counts(raw: object, config: ChartConfig | None) -> tuple[int, int, int, int
     return width, height, studies, drawings
 
 
-def check_limits(problems: Problems, plan: Plan, width: int, height: int, parameters: int) -> None:
-    """Adds an error for each limit of the plan that is exceeded."""
+def check_limits(problems: Problems, plan: Plan, width: int, height: int, studies: int, drawings: int) -> None:
+    """Adds an error for each limit of the plan that is exceeded.
+
+    Studies are counted before drawings: the error names `studies` if they alone are too many, otherwise `drawings`.
+    """
     if width > plan.width or height > plan.height:
         larger = _smallest(each for each in PLANS.values() if width <= each.width and height <= each.height)
         upgrade = (f"Upgrade to {larger.name} plan for higher resolution",) if larger else ()
@@ -100,11 +103,11 @@ def check_limits(problems: Problems, plan: Plan, width: int, height: int, parame
             f"Reduce width to {min(width, plan.width)} and height to {min(height, plan.height)} for {plan.name} plan",
             *upgrade,
         )
-    if parameters > plan.parameters:
+    if (parameters := studies + drawings) > plan.parameters:
         larger = _smallest(each for each in PLANS.values() if parameters <= each.parameters)
         upgrade = (f"Upgrade to {larger.name} plan for more studies and drawings",) if larger else ()
         problems.error(
-            "studies",
+            "studies" if studies > plan.parameters else "drawings",
             f"{parameters} studies and drawings exceed {plan.name} plan limit of {plan.parameters}",
             f"Remove {parameters - plan.parameters} of the studies and drawings for {plan.name} plan",
             *upgrade,

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from openbell.charts.config.choices import PRESETS
-from openbell.charts.config.model import ChartConfig, ConfigDrawing, ConfigStudy
+from openbell.charts.config.model import ChartConfig, ConfigAnnotation, ConfigStudy
 from openbell.charts.config.ranges import Bounds, bounds_of
 
 _MOMENT = timedelta(milliseconds=1)
@@ -86,7 +86,7 @@ def _sent_inputs(entry: ConfigStudy) -> dict[str, Any]:
     return {name: entry.value(name) for name in wanted}
 
 
-def _settled_drawing(drawing: ConfigDrawing, config: ChartConfig, now: datetime) -> ConfigDrawing:
+def _settled_drawing(drawing: ConfigAnnotation, config: ChartConfig, now: datetime) -> ConfigAnnotation:
     times = {name: _whole(moment) for name, moment in drawing.times.items()}
     if drawing.kind.name in _POSITIONS and "startDatetime" not in times:
         start = _position_start(config, now)
@@ -120,7 +120,7 @@ def _study(entry: ConfigStudy) -> dict[str, Any]:
     return body
 
 
-def _drawing(drawing: ConfigDrawing) -> dict[str, Any]:
+def _drawing(drawing: ConfigAnnotation) -> dict[str, Any]:
     values: dict[str, Any] = dict(drawing.prices)
     values |= {name: _iso(moment) for name, moment in drawing.times.items()}
     if drawing.text:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from openbell.charts.language.currencies import currency_at, quote_at
 from openbell.charts.language.instruments.exchanges import Exchange
 from openbell.charts.language.instruments.exchanges import by_name as by_exchange_name
 from openbell.charts.language.instruments.named import Kind, Named
@@ -15,7 +14,58 @@ from openbell.charts.language.instruments.registry import all_instruments, by_ti
 from openbell.charts.language.pairs import joined_pair, pair, with_quote
 from openbell.charts.language.spans import Detection, Phrases, text_of
 from openbell.charts.language.words import Word, words_of
-from openbell.market.instruments import FIAT
+from openbell.market.instruments import FIAT, STABLE
+
+_NAMES = {
+    "USD": "dollar, us dollar, american dollar, greenback, usd",
+    "EUR": "euro, eur",
+    "GBP": "pound, british pound, pound sterling, sterling, gbp",
+    "JPY": "yen, japanese yen, jpy",
+    "CHF": "franc, swiss franc, swissie, chf",
+    "AUD": "aussie, australian dollar, aussie dollar, aud",
+    "CAD": "canadian dollar, loonie, cad",
+    "NZD": "new zealand dollar, kiwi, kiwi dollar, nzd",
+    "CNY": "yuan, renminbi, chinese yuan",
+    "HKD": "hong kong dollar",
+    "SGD": "singapore dollar",
+    "SEK": "swedish krona, swedish crown",
+    "NOK": "norwegian krone, norwegian crown",
+    "DKK": "danish krone",
+    "PLN": "zloty, polish zloty",
+    "CZK": "czech koruna",
+    "HUF": "forint, hungarian forint",
+    "TRY": "turkish lira, lira",
+    "ZAR": "rand, south african rand",
+    "MXN": "mexican peso, peso",
+    "BRL": "brazilian real",
+    "INR": "rupee, indian rupee",
+    "KRW": "won, korean won, south korean won",
+    "THB": "baht, thai baht",
+    "ILS": "shekel, israeli shekel",
+    "USDT": "tether, usdt",
+    "USDC": "usdc, usd coin",
+}
+_CODES = {code: (code.lower(),) for code in FIAT | STABLE}
+_TABLE = Phrases(
+    [(name.strip().split(), code) for code, names in _NAMES.items() for name in names.split(",")]
+    + [(words, code) for code, words in _CODES.items()]
+)
+JOINS = frozenset({"vs", "versus", "against", "to", "/", "in", "per", "v"})
+_ARTICLES = frozenset({"the", "a", "an"})
+
+
+def currency_at(words: Sequence[Word], at: int) -> tuple[int, str] | None:
+    """Returns the index after a currency that begins at a word, and its code. Articles before it are skipped."""
+    while at < len(words) and words[at].text in _ARTICLES and not words[at].is_number:
+        at += 1
+    return _TABLE.at(words, at) if at < len(words) else None
+
+
+def quote_at(words: Sequence[Word], at: int) -> tuple[int, str] | None:
+    """Returns the index after a joining word and a currency: `in euros`, `against the dollar`."""
+    if at >= len(words) or words[at].is_number or words[at].text not in JOINS:
+        return None
+    return currency_at(words, at + 1)
 
 
 @dataclass(frozen=True, slots=True)

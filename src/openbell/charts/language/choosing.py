@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
+from openbell.charts.config.symbols import SYMBOL
 from openbell.charts.language.assets import AssetFound, ExchangeFound, PerpetualFound, assets_in
 from openbell.charts.language.common_words import common_words
 from openbell.charts.language.instruments.exchanges import Exchange, by_id
@@ -21,6 +23,8 @@ from openbell.market.nearest import did_you_mean
 Found = Detection[Any]
 _JOINS = frozenset({"and", "or", "vs", "versus", "against", "with", ",", "&", "v", "to", "than"})
 _ARTICLES = frozenset({"the", "a", "an"})
+_MOST_STRANGE = 8
+"""Words of a sentence for which the nearest name is looked up; each takes 1 to 2 ms."""
 
 
 class NoInstrument(InputError):
@@ -72,11 +76,14 @@ def choose(words: Sequence[Word], found: Sequence[Found], symbol: str, exchange:
 
 
 def _nearest(words: Sequence[Word]) -> str:
-    """Returns a question with the name that is nearest to a word that is no common one."""
+    """Returns a question with the name that is nearest to a word that is no common one.
+
+    Only the first few of these words are compared: each is compared with every name.
+    """
     names = [*by_name(), *by_ticker()]
-    strange = [word.text for word in words if not word.is_number and 3 <= len(word.text) <= 24]
-    advice = (did_you_mean(text, names) for text in strange if text not in common_words())
-    return next(filter(None, advice), "")
+    texts = dict.fromkeys(word.text for word in words if not word.is_number and 3 <= len(word.text) <= 24)
+    strange = islice((text for text in texts if text not in common_words()), _MOST_STRANGE)
+    return next(filter(None, (did_you_mean(text, names) for text in strange)), "")
 
 
 def _quoted(sentence: str, words: Sequence[Word], found: Found) -> str:
@@ -130,7 +137,7 @@ def _exchange(found: Sequence[Found]) -> Exchange | None:
 
 def asset_of(symbol: str, exchange: str) -> AssetFound:
     """Returns the instrument of the argument `symbol`: EXCHANGE:SYMBOL, a pair, a ticker or a name."""
-    if ":" in symbol:
+    if SYMBOL.fullmatch(symbol.upper()) and symbol.isascii():
         return AssetFound(symbol, symbol.upper(), explicit=True)
     if (pair := joined_pair(symbol)) is not None:
         return AssetFound(symbol, *pair)

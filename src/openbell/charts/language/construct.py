@@ -13,11 +13,11 @@ from openbell.charts.config.ranges import bounds_of
 from openbell.charts.language.appearance import SQUARE, LookFound, fitted, look_words, looks_in
 from openbell.charts.language.assets import AssetFound, ExchangeFound, PerpetualFound, asset_words, assets_in
 from openbell.charts.language.choosing import NoInstrument, choose
+from openbell.charts.language.clauses import clauses_in
 from openbell.charts.language.common_words import common_words
-from openbell.charts.language.drawings import drawings_in
 from openbell.charts.language.intervals import IntervalFound, intervals_in
 from openbell.charts.language.negation import NEGATIONS, negated
-from openbell.charts.language.positions import DrawingFound, positions_in
+from openbell.charts.language.positions import ClauseFound, positions_in
 from openbell.charts.language.spans import Detection, longest
 from openbell.charts.language.spelling import Speller
 from openbell.charts.language.studies import Comparison, EveryStudy, LooseInput, StudyFound, studies_in
@@ -130,7 +130,7 @@ def _detections(sentence: str, words: Sequence[Word], now: datetime) -> list[Fou
     every: list[Found] = [
         *assets,
         *studies_in(words, taken),
-        *drawings_in(sentence, words, today),
+        *clauses_in(sentence, words, today),
         *positions_in(sentence, words),
         *ranges_in(words, today),
         *intervals_in(words),
@@ -305,7 +305,7 @@ def shown(entry: Mapping[str, Any]) -> str:
 
 def _drawings(draft: _Draft) -> None:
     drawings: list[dict[str, object]] = []
-    for each in draft.of(DrawingFound):
+    for each in draft.of(ClauseFound):
         drawings += [one for one in each.meaning.drawings if one not in drawings]
         if each.meaning.drawings:
             kinds = ", ".join(dict.fromkeys(str(one["type"]) for one in each.meaning.drawings))

@@ -25,24 +25,24 @@ _FARTHEST = 30
 
 
 @dataclass(frozen=True, slots=True)
-class DrawingFound:
+class ClauseFound:
     """One or several drawings of a config, or why there is none."""
 
     drawings: tuple[dict[str, object], ...]
     warning: str = ""
 
 
-def positions_in(sentence: str, words: Sequence[Word]) -> Iterator[Detection[DrawingFound]]:
+def positions_in(sentence: str, words: Sequence[Word]) -> Iterator[Detection[ClauseFound]]:
     """Yields positions. Words between their prices, such as the instrument, do not belong to them."""
     for at, word in enumerate(words):
         if word.is_number or word.text not in _SIDES:
             continue
         for each in _position(words, at, _SIDES[word.text]):
             doubt = next(filter(None, (doubts(sentence, words, place, place + 1) for place in sorted(each.places))), "")
-            yield replace(each, meaning=DrawingFound((), f"nothing is drawn: {doubt}")) if doubt else each
+            yield replace(each, meaning=ClauseFound((), f"nothing is drawn: {doubt}")) if doubt else each
 
 
-def _position(words: Sequence[Word], at: int, kind: str) -> Iterator[Detection[DrawingFound]]:
+def _position(words: Sequence[Word], at: int, kind: str) -> Iterator[Detection[ClauseFound]]:
     found: dict[str, float] = {}
     used = {at}
     place = at + 1
@@ -68,7 +68,7 @@ def _position(words: Sequence[Word], at: int, kind: str) -> Iterator[Detection[D
     end = max(used) + 1
     holes = frozenset(range(at, end)) - used
     bonus = 1.0 if len(found) > 1 else 0.0
-    yield Detection(at, end, DrawingFound((drawing,) if drawing else (), warning), bonus=bonus, holes=holes)
+    yield Detection(at, end, ClauseFound((drawing,) if drawing else (), warning), bonus=bonus, holes=holes)
 
 
 def _has_exit(words: Sequence[Word], at: int) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache
 
 from openbell.charts.language.common_words import common_words
 from openbell.charts.language.words import Word
@@ -48,7 +47,6 @@ class Speller:
         return any(each in self._known or each in common_words() for each in forms)
 
 
-@cache
 def _shortened(word: str) -> frozenset[str]:
     """Returns a word, and the word without each of its letters."""
     return frozenset({word, *(word[:at] + word[at + 1 :] for at in range(len(word)))})

@@ -17,7 +17,7 @@ from openbell.market.bars import Bars
 
 def simple_keltner() -> Indicator:
     """Returns Keltner channels around the simple average."""
-    return replace(get("keltner"), compute=_simple_keltner, stream=None)
+    return replace(get("keltner"), compute=_simple_keltner)
 
 
 def _simple_keltner(bars: Bars, length: int, multiplier: float, atr_length: int) -> Channels:
@@ -29,7 +29,7 @@ def _simple_keltner(bars: Bars, length: int, multiplier: float, atr_length: int)
 
 def centered_dpo() -> Indicator:
     """Returns the detrended price oscillator with each close compared with the average around it, not before it."""
-    return replace(get("dpo"), compute=_centered_dpo, stream=None, displaced=("DPO",))
+    return replace(get("dpo"), compute=_centered_dpo, displaced=("DPO",))
 
 
 def _centered_dpo(bars: Bars, length: int) -> Channels:
@@ -45,7 +45,6 @@ def smoothed_adx() -> Indicator:
     return replace(
         plain,
         compute=_smoothed_adx,
-        stream=None,
         warmup=lambda length, smoothing: length + smoothing,
         parameters=(*plain.parameters, Parameter("smoothing", 14, 1, 500)),
     )

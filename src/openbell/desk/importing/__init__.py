@@ -13,10 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from openbell.desk.importing.content import Part, expand, parts_of
 from openbell.desk.importing.csv_rows import read_at_once, read_lines
 from openbell.desk.importing.faults import Faults
-from openbell.desk.importing.layout import Layout, Sample, listed, unused
+from openbell.desk.importing.layout import SHOWN, Layout, Sample, listed, unused
 from openbell.desk.importing.naming import named_by_file
 from openbell.desk.importing.registry import recognise
 from openbell.desk.importing.rows import Rows
@@ -24,12 +26,15 @@ from openbell.desk.importing.series import FileSeries, Options, assemble
 from openbell.desk.importing.sniffing import Text, sniff
 from openbell.desk.importing.table_rows import adjustment_of, read_table, sample_of, table_of
 from openbell.market.errors import BadBars, InputError, InvalidParameter
+from openbell.market.plural import counted
 from openbell.market.provenance import Adjustment
 
 __all__ = ["SIMULATED", "FileSeries", "Options", "expand", "read"]
 
 SIMULATED = "# simulated"
 """The beginning of a text file of simulated bars that `openbell export` has written."""
+_LISTED = 100
+"""How many skipped rows are listed."""
 
 
 def read(path: Path, options: Options, now: float) -> list[FileSeries]:
@@ -101,12 +106,12 @@ def _from_text(text: Text, layout: Layout, options: Options, now: float) -> list
             if not faults.counts:
                 return found
     # Read again, to report the lines.
-    faults = Faults("line")
+    faults = Faults("line", most=_LISTED if options.skip_bad else SHOWN)
     return _assembled(read_lines(text, layout, options.date_format, faults), layout, options, faults, now)
 
 
 def _from_table(table: Any, layout: Layout, options: Options, now: float) -> list[FileSeries]:
-    faults = Faults("row")
+    faults = Faults("row", most=_LISTED if options.skip_bad else SHOWN)
     return _assembled(read_table(table, layout, options.date_format, faults), layout, options, faults, now)
 
 
@@ -115,7 +120,35 @@ def _assembled(rows: Rows, layout: Layout, options: Options, faults: Faults, now
     try:
         found = assemble(rows, layout, options, faults, now)
     except InputError:
+        if not (options.skip_bad and faults.counts):
+            faults.refuse()
+            raise
+        found = []
+    if not faults.counts:
+        return found
+    if not options.skip_bad:
         faults.refuse()
-        raise
+    return _without_bad_rows(rows, layout, options, faults, now)
+
+
+def _without_bad_rows(rows: Rows, layout: Layout, options: Options, faults: Faults, now: float) -> list[FileSeries]:
+    """Returns the series of the rows without faults, with a note that lists the others.
+
+    Rows that were hidden by worse ones, such as a bar that differs from one of the same time, are found in further rounds.
+    Raises `BadBars` if more than half of the rows are bad: then the file is read wrongly.
+    """
+    total = len({*rows.places.tolist(), *faults.rows})
+    while 2 * len(faults.rows) <= total:
+        rows = rows.take(~np.isin(rows.places, list(faults.rows)))
+        again = Faults(faults.place, most=faults.most)
+        try:
+            found = assemble(rows, layout, options, again, now)
+        except InputError:
+            if not again.counts:
+                raise
+        if not again.counts:
+            note = "\n".join([f"{counted(len(faults.rows), 'bad row')} skipped:", *faults.listing()])
+            return [replace(each, notes=(*each.notes, note)) for each in found]
+        faults.join(again)
     faults.refuse()
-    return found
+    raise AssertionError

@@ -12,9 +12,9 @@ from openbell.desk.importing.layout import SHOWN
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars, bucket_bounds
 from openbell.market.clock import iso
-from openbell.market.counting import counted
 from openbell.market.currency_days import days_at
 from openbell.market.instruments import AssetClass
+from openbell.market.plural import counted
 from openbell.market.session_table import Times
 
 _DAY = 86400

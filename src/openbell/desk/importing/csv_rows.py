@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from openbell.desk.importing.faults import Faults
-from openbell.desk.importing.layout import PRICES, Block, Layout, shown
+from openbell.desk.importing.layout import PRICES, Block, Layout, quoted
 from openbell.desk.importing.rows import NO_VALUE, Rows
 from openbell.desk.importing.sniffing import Text, rows_of
 from openbell.desk.importing.stamps import Stamps, are_dates, arrow_type, read_stamps
@@ -86,7 +86,7 @@ def read_lines(text: Text, layout: Layout, date_format: str | None, faults: Faul
     stamps = read_stamps(pa.array(times, pa.string()), date_format)
     where = np.array(places, dtype=np.int64)
     unreadable = np.flatnonzero(~stamps.times.readable)
-    reasons = [f"unreadable time {shown(times[at])}" for at in unreadable.tolist()]
+    reasons = [f"unreadable time {quoted(times[at])}" for at in unreadable.tolist()]
     faults.add("unreadable time", where[unreadable], reasons)
     columns = [
         tuple(np.array(found).reshape(-1, len(block.columns())).T)
@@ -142,4 +142,4 @@ def number_of(text: str, name: str, decimal: str = ".") -> float:
             return float(plain)
     except ValueError:
         pass
-    raise BadCell("unreadable number", f"unreadable number in {name}: {shown(text)}")
+    raise BadCell("unreadable number", f"unreadable number in {name}: {quoted(text)}")

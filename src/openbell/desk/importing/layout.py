@@ -123,7 +123,7 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text.strip()) is not None
 
 
-def shown(text: str) -> str:
+def quoted(text: str) -> str:
     """Returns a text quoted for a message, at most 40 characters long."""
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
@@ -138,7 +138,7 @@ def find(names: Sequence[str], wanted: Sequence[str]) -> int | None:
     """Returns the column that has one of the names. Raises `InvalidParameter` if two have."""
     found = [at for at, name in enumerate(names) if name in wanted]
     if len(found) > 1:
-        raise InvalidParameter(f"repeated column {listed([shown(names[at]) for at in found])}")
+        raise InvalidParameter(f"repeated column {listed([quoted(names[at]) for at in found])}")
     return found[0] if found else None
 
 
@@ -169,7 +169,7 @@ def unused(layout: Layout, names: Sequence[str]) -> list[str]:
     """Returns the quoted names of the columns that the layout does not use; columns without a name are left out."""
     used = {*layout.time, layout.symbol, layout.period}
     used.update(column for block in layout.blocks for column in block.columns())
-    return [shown(name.strip()) for at, name in enumerate(names) if at not in used and name.strip()]
+    return [quoted(name.strip()) for at, name in enumerate(names) if at not in used and name.strip()]
 
 
 def _time_columns(names: Sequence[str], wanted: Sequence[str]) -> tuple[int, ...] | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from openbell.desk.importing.layout import Layout, listed, shown
+from openbell.desk.importing.layout import Layout, listed, quoted
 from openbell.desk.importing.rows import Rows
 from openbell.market.errors import InvalidParameter, InvalidSymbol
 from openbell.market.instruments import AssetClass, Instrument, parse
@@ -96,10 +96,10 @@ def _single(name: str | None, layout: Layout, symbol: Instrument | None) -> tupl
     except InvalidSymbol as error:
         if symbol is None:
             raise InvalidParameter(f"{error.message}; --symbol names the instrument") from error
-        return symbol, (f"the file calls the symbol {shown(name)}",)
+        return symbol, (f"the file calls the symbol {quoted(name)}",)
     if symbol is not None and symbol != instrument:
         raise InvalidParameter(
-            f"holds bars of {instrument} ({shown(name)}), not of {symbol}: --symbol disagrees with the file"
+            f"holds bars of {instrument} ({quoted(name)}), not of {symbol}: --symbol disagrees with the file"
         )
     return instrument, ()
 
@@ -113,10 +113,10 @@ def _several(found: list[_Named], layout: Layout, symbol: Instrument | None) -> 
         try:
             instrument = parse(layout.spell(name))
         except InvalidSymbol:
-            unread.append(shown(name))
+            unread.append(quoted(name))
             continue
         if (other := taken.setdefault((instrument, named.period), name)) != name:
-            raise InvalidParameter(f"names {instrument} in two ways, {shown(other)} and {shown(name)}")
+            raise InvalidParameter(f"names {instrument} in two ways, {quoted(other)} and {quoted(name)}")
         groups.append(_group(named, instrument, layout))
     if symbol is not None:
         chosen = [group for group in groups if group.instrument == symbol]
@@ -166,4 +166,4 @@ def timeframe_of(period: str) -> Timeframe:
     for timeframe in SHORT.values():
         if timeframe.seconds == seconds:
             return timeframe
-    raise InvalidParameter(f"holds bars of the timeframe {shown(period)}: import takes {', '.join(SHORT)}")
+    raise InvalidParameter(f"holds bars of the timeframe {quoted(period)}: import takes {', '.join(SHORT)}")

@@ -7,7 +7,7 @@ import pkgutil
 from functools import cache
 
 from openbell.desk.importing import formats
-from openbell.desk.importing.layout import FIELDS, Format, Layout, Sample, listed, missing, shown
+from openbell.desk.importing.layout import FIELDS, Format, Layout, Sample, listed, missing, quoted
 from openbell.market.errors import InvalidParameter
 
 
@@ -31,6 +31,6 @@ def recognise(sample: Sample) -> tuple[Format, Layout]:
         )
     lacks = missing(sample.names)
     raise InvalidParameter(
-        f"missing column {', '.join(lacks)} (the header names {listed([shown(name) for name in sample.names])}; "
+        f"missing column {', '.join(lacks)} (the header names {listed([quoted(name) for name in sample.names])}; "
         f"needed are {','.join(FIELDS)})"
     )

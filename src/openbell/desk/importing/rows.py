@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,24 @@ class Rows:
     """The symbol of each row, an Arrow array of texts; None if the rows do not name it."""
     periods: Any = None
     """The timeframe of each row, likewise."""
+
+    def take(self, index: Any) -> Rows:
+        """Returns some of the rows, by a mask or by their numbers."""
+        times = self.stamps.times
+        some = replace(
+            times,
+            written=times.written[index],
+            offset=times.offset[index],
+            readable=times.readable[index],
+            whole=times.whole[index],
+        )
+        texts = (None if each is None else each.take(_numbers(index)) for each in (self.symbols, self.periods))
+        values = [tuple(column[index] for column in columns) for columns in self.values]
+        return Rows(self.places[index], replace(self.stamps, times=some), values, *texts)
+
+
+def _numbers(index: Any) -> Any:
+    return np.flatnonzero(index) if index.dtype == np.bool_ else index
 
 
 Reader = Callable[[Faults], Rows]

@@ -45,6 +45,8 @@ class Options:
     """The name of a file is its symbol, unless the file names one itself."""
     adjustment: Adjustment | None = None
     """What the prices are adjusted for; None for what the format declares."""
+    skip_bad: bool = False
+    """Bad rows are left out and listed in the notes, instead of refusing the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,16 +178,8 @@ def _rows_of(clocked: _Clocked, group: Group) -> _Clocked:
     if group.index is None:
         return clocked
     index = group.index
-    times = clocked.rows.stamps.times
-    some = replace(
-        times,
-        written=times.written[index],
-        offset=times.offset[index],
-        readable=times.readable[index],
-        whole=times.whole[index],
-    )
-    values = [tuple(column[index] for column in columns) for columns in clocked.rows.values]
-    rows = Rows(clocked.rows.places[index], Stamps(some, clocked.dates), values)
+    rows = clocked.rows.take(index)
+    rows = replace(rows, stamps=Stamps(rows.stamps.times, clocked.dates), symbols=None, periods=None)
     return replace(clocked, rows=rows, times=clocked.times[index], days=clocked.days[index], good=clocked.good[index])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from openbell.desk.importing.layout import shown
+from openbell.desk.importing.layout import quoted
 from openbell.desk.importing.patterns import NAIVE, Parsed, Pattern, compiled, offset_of, parse
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter
@@ -95,7 +95,9 @@ def read_stamps(column: Any, date_format: str | None = None) -> Stamps:
     if types.is_floating(kind):
         values = np.asarray(column.cast(pa.float64()).fill_null(np.nan))
         return _from_epochs(np.clip(np.nan_to_num(values), -_FARTHEST, _FARTHEST), np.isfinite(values))
-    raise InvalidParameter(f"column timestamp holds {shown(str(kind))}: times are timestamps, dates, integers or texts")
+    raise InvalidParameter(
+        f"column timestamp holds {quoted(str(kind))}: times are timestamps, dates, integers or texts"
+    )
 
 
 def _integers(column: Any) -> tuple[Times, Mask]:
@@ -121,7 +123,7 @@ def _local(column: Any) -> Times:
     try:
         ticks: Times = np.asarray(pc.local_timestamp(column).cast(pa.int64()).fill_null(0))
     except pa.ArrowException as error:
-        raise InvalidParameter(f"has times of the zone {shown(column.type.tz)}, which is unknown") from error
+        raise InvalidParameter(f"has times of the zone {quoted(column.type.tz)}, which is unknown") from error
     return ticks
 
 
@@ -221,7 +223,7 @@ def _chosen(texts: Any, readings: list[Parsed], patterns: list[Pattern]) -> int:
         f"{iso(int(reading.written[at]))[:10]} (--date-format '{pattern.format}')"
         for reading, pattern in zip(readings, patterns, strict=True)
     )
-    raise InvalidParameter(f"{shown(texts[at].as_py())} can be {ways}, and no row of the file tells which")
+    raise InvalidParameter(f"{quoted(texts[at].as_py())} can be {ways}, and no row of the file tells which")
 
 
 def formats_of(text: str) -> list[str]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import ast
-import json
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from openbell.desk.importing.faults import Faults
-from openbell.desk.importing.layout import PRICES, SHOWN, Layout, Sample, shown
+from openbell.desk.importing.feather_tables import feather_table
+from openbell.desk.importing.json_tables import json_table
+from openbell.desk.importing.layout import PRICES, SHOWN, Layout, Sample, quoted
+from openbell.desk.importing.parquet_tables import ADJUSTMENT, parquet_table
 from openbell.desk.importing.rows import Rows
 from openbell.desk.importing.stamps import read_stamps
 from openbell.market.errors import InvalidParameter
 from openbell.market.provenance import Adjustment, parse_adjustment
 
-ORIGIN, ADJUSTMENT = b"openbell.origin", b"openbell.adjustment"
-"""The metadata of a Parquet file that `openbell export` or the bar store has written."""
 _SAMPLE_ROWS = 40
 
 
@@ -25,11 +25,11 @@ def table_of(data: bytes, name: str) -> Any:
     """Returns the Arrow table of a file that is not text; None if it is text. Raises `InvalidParameter`."""
     suffix = name.lower().rpartition(".")[2]
     if data[:4] == b"PAR1" or suffix in {"parquet", "pq"}:
-        return _parquet(data)
+        return parquet_table(data)
     if data[:6] == b"ARROW1" or suffix == "feather":
-        return _feather(data)
+        return feather_table(data)
     if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in {b"[", b"{"}:
-        return _json(data)
+        return json_table(data)
     return None
 
 
@@ -60,6 +60,8 @@ def _texts(column: Any) -> list[str]:
 
 def _as_text(column: Any) -> Any:
     """Returns a column as texts. Raises `InvalidParameter` for types that have none, such as lists."""
+    if pa.types.is_dictionary(column.type):
+        raise InvalidParameter("a column of times or symbols holds texts that are too long")
     try:
         return column.cast(pa.string())
     except (pa.ArrowException, UnicodeDecodeError):
@@ -70,7 +72,7 @@ def read_table(table: Any, layout: Layout, date_format: str | None, faults: Faul
     """Returns the rows of a table; rows with a missing value are added to `faults`."""
     places = np.arange(1, table.num_rows + 1)
     columns = [table.column(at) for at in layout.time]
-    time = columns[0]
+    time = _as_text(columns[0]) if pa.types.is_dictionary(columns[0].type) else columns[0]
     if len(columns) > 1:
         from pyarrow import compute as pc
 
@@ -105,7 +107,7 @@ def _add_unreadable(time: Any, lacking: Any, places: Any, faults: Faults) -> Non
         if missing:
             faults.add("missing value", [place], ["missing value in timestamp"])
         else:
-            faults.add("unreadable time", [place], [f"unreadable time {shown(str(text))}"])
+            faults.add("unreadable time", [place], [f"unreadable time {quoted(str(text))}"])
 
 
 def _is_missing(column: Any) -> Any:
@@ -125,7 +127,7 @@ def _as_float(column: Any) -> Any:
 def _check_type(name: str, kind: Any) -> None:
     types = pa.types
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
-        raise InvalidParameter(f"column {name} holds {shown(str(kind))}: floats or integers can be read")
+        raise InvalidParameter(f"column {name} holds {quoted(str(kind))}: floats or integers can be read")
 
 
 def _header(name: str) -> Any:
@@ -138,47 +140,3 @@ def _header(name: str) -> Any:
         if isinstance(pair, tuple) and len(pair) == 2:
             return str(pair[0]), str(pair[1])
     return name
-
-
-def _parquet(data: bytes) -> Any:
-    from pyarrow import parquet
-
-    try:
-        file = parquet.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
-        if (file.schema_arrow.metadata or {}).get(ORIGIN) == b"simulated":
-            raise InvalidParameter("holds simulated bars, which cannot be imported as real ones")
-        return file.read()
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InvalidParameter(f"is not a readable Parquet file: {str(error).partition(chr(10))[0]}") from error
-
-
-def _feather(data: bytes) -> Any:
-    from pyarrow import feather
-
-    try:
-        return feather.read_table(pa.BufferReader(data))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InvalidParameter(f"is not a readable Feather file: {str(error).partition(chr(10))[0]}") from error
-
-
-def _json(data: bytes) -> Any:
-    """Reads a list of rows, each a list of six numbers or an object."""
-    try:
-        rows = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise InvalidParameter(f"is not readable JSON: {error}") from None
-    if not isinstance(rows, list) or not rows or not all(type(row) is type(rows[0]) for row in rows):
-        raise InvalidParameter("is JSON, but no list of rows")
-    try:
-        if isinstance(rows[0], dict):
-            return pa.Table.from_pylist(rows)
-        if isinstance(rows[0], list) and all(len(row) == len(rows[0]) for row in rows):
-            columns = [pa.array(column) for column in zip(*rows, strict=True)]
-            return pa.table(columns, [f"{_BARE}{at}" for at in range(len(columns))])
-    except (pa.ArrowException, OverflowError, TypeError) as error:
-        raise InvalidParameter(f"is JSON, but no table: {str(error).partition(chr(10))[0]}") from error
-    raise InvalidParameter("is JSON, but no list of rows of equal length")
-
-
-_BARE = "#"
-"""The names of columns of JSON rows without names begin so."""

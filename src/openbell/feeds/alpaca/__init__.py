@@ -40,7 +40,7 @@ FEED = FeedKind(
     "alpaca",
     Origin.LIVE,
     "Alpaca, with the keys of a free account",
-    "Alpaca (live data)",
+    "Alpaca Markets",
     _make,
     extra="alpaca",
     module="websockets",

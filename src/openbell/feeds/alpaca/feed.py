@@ -7,8 +7,8 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 
+from openbell.feeds.alpaca.keys import header_key
 from openbell.feeds.alpaca.rest import Rest
-from openbell.feeds.alpaca.session import header_key
 from openbell.feeds.alpaca.stream import FINAL_AFTER, Stream, UncertainSpans
 from openbell.feeds.alpaca.wire import Row
 from openbell.feeds.port import Batch, Feed
@@ -17,9 +17,9 @@ from openbell.market.clock import Clock, bounded
 from openbell.market.errors import NoSuchSeries, SettingsError, UnknownSymbol
 from openbell.market.extras import Extra
 from openbell.market.instruments import AssetClass, Instrument
-from openbell.market.plan import Native
 from openbell.market.provenance import Adjustment, Origin, Source
 from openbell.market.series import Series
+from openbell.market.series_plan import Native
 from openbell.market.sessions import eastern, session_on
 from openbell.market.timeframes import Timeframe
 

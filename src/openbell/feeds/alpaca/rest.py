@@ -8,25 +8,25 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from openbell.feeds.alpaca import refusals
-from openbell.feeds.alpaca.session import Session
 from openbell.feeds.alpaca.wire import Malformed, Page, Row, decode, read_page
-from openbell.feeds.pacing import Budget, backoff, retry_after, vendor_time
 from openbell.market.clock import Clock, iso
 from openbell.market.errors import FeedUnavailable, OpenbellError
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.timeframes import Timeframe
+from openbell.net.http import Bounds, HttpClient, HttpFailed
+from openbell.net.response import Response
+from openbell.net.vendor_pace import Budget, backoff, retry_after, vendor_time
 
 log = logging.getLogger(__name__)
 
 PER_MINUTE = 200
 TRIES = 4
-TRY_TIMEOUT = 30.0
-"""Seconds for one whole try. The read timeout alone would not end a response that arrives very slowly."""
+BOUNDS = Bounds(whole=30.0, part=10.0, largest=64_000_000, connections=5)
+"""Of one try. A full page has about a million bytes; the time without a byte would not end one that arrives very slowly."""
 MAX_RETRY_AFTER = 60.0
 """The longest Retry-After, in seconds, for which a call waits; it raises at once if Alpaca sends a longer one."""
 _PAGE = 10_000
@@ -45,13 +45,6 @@ _NAMES = {
     Timeframe.D1: "1Day",
 }
 _PATHS = {AssetClass.STOCK: "/v2/stocks/bars", AssetClass.CRYPTO: "/v1beta3/crypto/us/bars"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 class Rest:
@@ -74,8 +67,10 @@ class Rest:
         self._data_url = data_url.rstrip("/")
         self._trading_url = trading_url.rstrip("/")
         self._pause = pause
-        self._session = Session({"APCA-API-KEY-ID": keys[0], "APCA-API-SECRET-KEY": keys[1]})
-        self._budgets = {url: Budget(PER_MINUTE) for url in (self._data_url, self._trading_url)}
+        headers = {"APCA-API-KEY-ID": keys[0], "APCA-API-SECRET-KEY": keys[1]}
+        urls = (self._data_url, self._trading_url)
+        self._clients = {url: HttpClient(url, headers, BOUNDS, decode=True) for url in urls}
+        self._budgets = {url: Budget(PER_MINUTE) for url in urls}
         self._chance = random.Random()  # noqa: S311 - spreads retries, decides nothing
         self.clock_offset = 0.0
         """Seconds between Alpaca's time and the clock's, from the latest response."""
@@ -102,9 +97,9 @@ class Rest:
 
     async def listed(self, instrument: Instrument) -> bool | None:
         """Returns True if Alpaca lists the instrument, False if not, None if the lookup fails."""
-        url = f"{self._trading_url}/v2/assets/{quote(instrument.symbol, safe='')}"
+        path = f"/v2/assets/{quote(instrument.symbol, safe='')}"
         with suppress(FeedUnavailable):
-            answer = await self._get(self._trading_url, url, {}, tries=1)
+            answer = await self._get(self._trading_url, path, {}, tries=1)
             if answer.status in {200, 404}:
                 return answer.status == 200
             log.info("cannot find out whether Alpaca lists %s (HTTP %d)", instrument, answer.status)
@@ -112,7 +107,8 @@ class Rest:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._session.close()
+        for client in self._clients.values():
+            await client.close()
 
     async def _page(
         self, group: Sequence[Instrument], start: int, end: int, timeframe: Timeframe, token: str | None
@@ -130,7 +126,7 @@ class Rest:
             params |= self._stocks
         if token:
             params["page_token"] = token
-        answer = await self._get(self._data_url, self._data_url + _PATHS[asset_class], params)
+        answer = await self._get(self._data_url, _PATHS[asset_class], params)
         if answer.status != 200:
             raise self._refusal(answer, group)
         asked = {instrument.symbol: instrument for instrument in group}
@@ -145,11 +141,11 @@ class Rest:
             log.warning("dropped %d bars of Alpaca's history (%s): %s", count, params["symbols"], reason)
         return page
 
-    async def _get(self, base: str, url: str, params: Mapping[str, str], tries: int = TRIES) -> _Answer:
+    async def _get(self, base: str, path: str, params: Mapping[str, str], tries: int = TRIES) -> Response:
         """Returns the response after retries of temporary failures. Raises `FeedUnavailable` if all tries fail."""
         for attempt in range(tries):
             try:
-                answer = await self._send(self._budgets[base], url, params)
+                answer = await self._send(base, path, params)
             except FeedUnavailable as error:
                 fault, wait = error.message, 0.0
             else:
@@ -171,11 +167,10 @@ class Rest:
             "if this persists, check the network and status.alpaca.markets"
         )
 
-    async def _send(self, budget: Budget, url: str, params: Mapping[str, str]) -> _Answer:
+    async def _send(self, base: str, path: str, params: Mapping[str, str]) -> Response:
         """Sends one request. Raises `FeedUnavailable` if there is no complete response."""
-        import httpx2
-
-        async with self._session.client() as client:
+        client, budget = self._clients[base], self._budgets[base]
+        async with client.turn():
             if wait := budget.wait(time.monotonic()):
                 log.info("Alpaca's requests of this minute are used up; continuing in %.1f s", wait)
                 await self._pause(wait)
@@ -183,19 +178,18 @@ class Rest:
             headers: Mapping[str, str] = {}
             before = self._clock.epoch()
             try:
-                async with asyncio.timeout(TRY_TIMEOUT):
-                    response = await client.get(url, params=params)
-                headers = response.headers
-                return _Answer(response.status_code, headers, response.content)
-            except (httpx2.RequestError, httpx2.InvalidURL, TimeoutError) as error:
-                # Only the class name, because the text may contain secrets.
-                raise FeedUnavailable(type(error).__name__) from None
+                answer = await client.send("GET", path, params=params)
+                headers = answer.headers
+            except HttpFailed as error:
+                raise FeedUnavailable(str(error)) from None
+            else:
+                return answer
             finally:
                 budget.answered(headers, time.monotonic())
                 if (vendor := vendor_time(headers)) is not None:
                     self.clock_offset = max(before - vendor, vendor - self._clock.epoch(), 0.0)
 
-    def _refusal(self, answer: _Answer, group: Sequence[Instrument]) -> OpenbellError:
+    def _refusal(self, answer: Response, group: Sequence[Instrument]) -> OpenbellError:
         message: Any = ""
         with suppress(Malformed, AttributeError):
             message = decode(answer.body).get("message")

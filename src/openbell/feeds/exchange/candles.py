@@ -14,8 +14,8 @@ from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.clock import iso
 from openbell.market.errors import FeedUnavailable
-from openbell.market.plan import Native
 from openbell.market.series import Series
+from openbell.market.series_plan import Native
 from openbell.market.timeframes import SHORT, Timeframe, name_of
 
 log = logging.getLogger(__name__)

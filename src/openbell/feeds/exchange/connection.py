@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from openbell.feeds.exchange.library import Library, load
 from openbell.feeds.exchange.listing import Listing, read_listing, spot_only
-from openbell.feeds.pacing import Spacing
 from openbell.market.errors import FeedUnavailable, UnknownSymbol
+from openbell.net.rates import Bucket, Rate
 
 log = logging.getLogger(__name__)
 
@@ -190,10 +190,11 @@ class _Throttle:
     """Set by ccxt; not used."""
 
     def __init__(self, pause: float) -> None:
-        self._spacing = Spacing(pause)
+        self._bucket = Bucket(Rate(60 / pause, 1)) if pause else None
 
     async def __call__(self, cost: float | None = None) -> None:
-        await asyncio.sleep(self._spacing.wait(1.0 if cost is None else cost, time.monotonic()))
+        wait = self._bucket.reserve(time.monotonic(), cost=1.0 if cost is None else cost) if self._bucket else None
+        await asyncio.sleep(wait or 0.0)
 
 
 async def together(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

@@ -18,9 +18,9 @@ from openbell.market.clock import Clock, bounded
 from openbell.market.errors import UnknownSymbol
 from openbell.market.extras import Extra
 from openbell.market.instruments import AssetClass, Instrument
-from openbell.market.plan import Native
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
+from openbell.market.series_plan import Native
 from openbell.market.timeframes import Timeframe
 
 _HISTORY_DELAY = 60.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 
 from openbell.feeds.port import Batch, Feed
@@ -16,10 +15,11 @@ from openbell.market.clock import Clock, bounded
 from openbell.market.errors import NoSuchSeries, UnknownSymbol
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
-from openbell.market.plan import Native
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
+from openbell.market.series_plan import Native
 from openbell.market.timeframes import Timeframe
+from openbell.stores.threads import Threads
 
 _DAY = 86400
 NATIVES = {
@@ -42,6 +42,7 @@ class SimFeed:
     def __init__(self, clock: Clock, seed: int = 7) -> None:
         self._clock = bounded(clock)
         self._seed = seed
+        self._threads = Threads("simulator")
 
     def route(self, instrument: Instrument) -> Feed:  # noqa: ARG002 - the port's signature
         """Returns itself."""
@@ -73,7 +74,7 @@ class SimFeed:
         now = self._clock.epoch()
         start, end = max(start, _earliest(series.timeframe, now)), min(end, _minute(now))
         if end - start > _LONG:
-            return await asyncio.to_thread(bars_of, series, self._seed, start, end, now)
+            return await self._threads.run(bars_of, series, self._seed, start, end, now)
         return bars_of(series, self._seed, start, end, now)
 
     async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:
@@ -87,11 +88,12 @@ class SimFeed:
         until = _minute(now) if kind == "delta" else int(now) + 1
         start, end = max(start, _earliest(Timeframe.M1, now)), min(end, until)
         if end - start > _LONG:
-            return await asyncio.to_thread(values, kind, instrument, self._seed, start, end)
+            return await self._threads.run(values, kind, instrument, self._seed, start, end)
         return values(kind, instrument, self._seed, start, end)
 
     async def close(self) -> None:
-        """Does nothing: there are no connections."""
+        """Begin no further computations, and do not wait for one that runs: it changes nothing."""
+        self._threads.abandon()
 
     async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
         """Yields the bars closed since `since`, at most a day at a time, then each minute as it closes.
@@ -113,7 +115,7 @@ class SimFeed:
             found = (minute_bars(instrument, self._seed, start, end) for instrument in instruments)
             return tuple(bars for bars in found if len(bars))
 
-        return await asyncio.to_thread(compute) if (end - start) * len(instruments) > _LONG else compute()
+        return await self._threads.run(compute) if (end - start) * len(instruments) > _LONG else compute()
 
     def _check(self, instrument: Instrument) -> None:
         if instrument not in LISTINGS:

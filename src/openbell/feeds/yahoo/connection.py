@@ -11,10 +11,10 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import ParamSpec, TypeVar
 
-from openbell.feeds.pacing import Budget, backoff, retry_after
 from openbell.feeds.yahoo.library import CHART, Answer, Client
 from openbell.feeds.yahoo.wire import Chart, Malformed, read_chart
 from openbell.market.errors import FeedUnavailable, OpenbellError
+from openbell.net.vendor_pace import Budget, backoff, retry_after
 from openbell.stores.threads import Threads
 
 log = logging.getLogger(__name__)

@@ -18,9 +18,9 @@ from openbell.market.clock import Clock, SystemClock, bounded
 from openbell.market.errors import NoSuchSeries, UnknownSymbol
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
-from openbell.market.plan import Native
 from openbell.market.provenance import Adjustment, Origin, Source
 from openbell.market.series import Series
+from openbell.market.series_plan import Native
 from openbell.market.timeframes import Timeframe
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from openbell.market.instruments import AssetClass
-from openbell.market.plan import Native
+from openbell.market.series_plan import Native
 from openbell.market.timeframes import Timeframe
 
 _DAY = 86400

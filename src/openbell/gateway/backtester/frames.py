@@ -19,7 +19,7 @@ class Kind(Enum):
     REQUEST = b"Q"
     """A serialized request."""
     BEGUN = b"B"
-    """Nothing: the worker has read a request."""
+    """Nothing: the worker has decoded a request, and runs it."""
     PROGRESS = b"P"
     """A serialized response that reports progress."""
     RESULT = b"R"

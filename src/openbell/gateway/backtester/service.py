@@ -10,9 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openbell.backtest.wire.limits import KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT, LEAST_KEEPALIVE, MOST_MESSAGE, SERVICE
+from openbell.backtest.wire.limits import (
+    KEEPALIVE_INTERVAL,
+    KEEPALIVE_TIMEOUT,
+    LEAST_KEEPALIVE,
+    MEGABYTE,
+    SERVICE,
+    USUAL_MESSAGE_MB,
+)
 from openbell.gateway.backtester.frames import Kind
-from openbell.gateway.backtester.workers import Busy, WorkerEnded, Workers
+from openbell.gateway.backtester.workers import Busy, NotReceived, WorkerEnded, Workers
 from openbell.market.errors import Refused, SettingsError
 
 LONGEST = 3600.0
@@ -42,6 +49,8 @@ class Options:
     """0: any free port."""
     workers: int = 1
     tls: Tls | None = None
+    message_mb: int = USUAL_MESSAGE_MB
+    """The most megabytes of a request and of a response."""
 
     @property
     def most_waiting(self) -> int:
@@ -59,9 +68,9 @@ async def serve(options: Options, stop: asyncio.Event, on_ready: Callable[[str],
     from grpc_health.v1 import health, health_pb2, health_pb2_grpc
     from grpc_reflection.v1alpha import reflection
 
-    workers = Workers(options.workers, options.most_waiting)
+    workers = Workers(options.workers, options.most_waiting, options.message_mb)
     most = options.workers + options.most_waiting + _BESIDES
-    server = grpc.aio.server(options=_server_options(), maximum_concurrent_rpcs=most)
+    server = grpc.aio.server(options=_server_options(options.message_mb * MEGABYTE), maximum_concurrent_rpcs=most)
     server.add_generic_rpc_handlers((_handlers(workers),))
     checks = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(checks, server)
@@ -85,11 +94,11 @@ async def serve(options: Options, stop: asyncio.Event, on_ready: Callable[[str],
         await workers.close()
 
 
-def _server_options() -> list[tuple[str, int]]:
+def _server_options(most_message: int) -> list[tuple[str, int]]:
     return [
         ("grpc.so_reuseport", 0),  # a second service on the same port must fail, not share it
-        ("grpc.max_receive_message_length", MOST_MESSAGE),
-        ("grpc.max_send_message_length", MOST_MESSAGE),
+        ("grpc.max_receive_message_length", most_message),
+        ("grpc.max_send_message_length", most_message),
         ("grpc.keepalive_time_ms", int(KEEPALIVE_INTERVAL * 1000)),
         ("grpc.keepalive_timeout_ms", int(KEEPALIVE_TIMEOUT * 1000)),
         ("grpc.http2.ping_timeout_ms", int(KEEPALIVE_TIMEOUT * 1000)),  # 60 s otherwise, whatever keepalive says
@@ -122,17 +131,27 @@ def _credentials(tls: Tls) -> Any:
 
 
 def _handlers(workers: Workers) -> Any:
-    """Returns the handlers of all methods. They pass bytes on: workers read requests and write responses."""
+    """Returns the handlers of all methods. They pass bytes on: workers read requests and write responses.
+
+    To gRPC they are handlers of streams, because those receive the request when they ask for it: what is refused or
+    has to wait for a worker is not in memory.
+    """
     import grpc
 
     from openbell.backtest.wire.methods import METHODS
 
-    def handler(method: str) -> Callable[[bytes, Any], Awaitable[None]]:
-        async def handle(request: bytes, context: Any) -> None:
+    def handler(method: str) -> Callable[[Any, Any], Awaitable[None]]:
+        async def handle(_requests: Any, context: Any) -> None:
+            async def receive() -> bytes:
+                received = await context.read()
+                if received is grpc.aio.EOF:
+                    await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "there is no request")
+                return bytes(received)
+
             remaining = context.time_remaining()
             limit = LONGEST if remaining is None else min(LONGEST, remaining)
             try:
-                async with asyncio.timeout(limit), aclosing(workers.answers(method, request)) as answers:
+                async with asyncio.timeout(limit), aclosing(workers.answers(method, receive)) as answers:
                     async for kind, content in answers:
                         if kind is Kind.ERROR:
                             status, _, message = content.decode().partition("\n")
@@ -142,11 +161,13 @@ def _handlers(workers: Workers) -> Any:
                 await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, f"the run took longer than {limit:.0f} s")
             except Busy:
                 await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "all workers are busy: retry later")
+            except NotReceived as late:
+                await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, str(late))
             except WorkerEnded:
                 await context.abort(grpc.StatusCode.INTERNAL, "the worker process ended in the middle of the run")
 
         return handle
 
     return grpc.method_handlers_generic_handler(
-        SERVICE, {name: grpc.unary_stream_rpc_method_handler(handler(name)) for name in METHODS}
+        SERVICE, {name: grpc.stream_stream_rpc_method_handler(handler(name)) for name in METHODS}
     )

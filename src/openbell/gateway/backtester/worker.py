@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
-from openbell.desk.logs.setup import start_log_of_child
+from openbell.desk.operations.logs.setup import start_log_of_child
 from openbell.gateway.backtester.frames import Kind, framed, read_frame
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ _EVERY = 0.1
 """Seconds between reports of progress, at least."""
 
 
+_Waiting = queue.SimpleQueue[tuple[str, list[bytes]]]
+"""Requests, each a method and a list from which the bytes are taken: decoded, they need not stay in memory."""
+
+
 def main() -> None:
     """Answer requests until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the service decides
@@ -36,31 +40,34 @@ def main() -> None:
     os.dup2(2, 1)  # whatever is printed must not mix with frames
     sys.stdout = sys.stderr
     _limit_memory()
+    from openbell.backtest.malloc_tuning import return_freed_memory
+    from openbell.backtest.wire.limits import MEGABYTE
     from openbell.backtest.wire.methods import METHODS
 
-    waiting: queue.SimpleQueue[tuple[str, bytes]] = queue.SimpleQueue()
+    most_message = int(sys.argv[1]) * MEGABYTE
+    waiting: _Waiting = queue.SimpleQueue()
     threading.Thread(target=_read, args=(requests, waiting), daemon=True).start()
     _send(answers, framed(Kind.READY))
     while True:
         name, request = waiting.get()
-        _send(answers, framed(Kind.BEGUN))
-        _send(answers, _answer(METHODS[name], request, answers))
+        _send(answers, _answer(METHODS[name], request, answers, most_message))
+        return_freed_memory()
 
 
-def _read(requests: BinaryIO, waiting: queue.SimpleQueue[tuple[str, bytes]]) -> None:
+def _read(requests: BinaryIO, waiting: _Waiting) -> None:
     """Pass requests on. At the end of the input, or if a request does not fit into memory, end the process, even in the
     middle of a run.
     """
     try:
         while (method := read_frame(requests)) and (request := read_frame(requests)):
-            waiting.put((method[1].decode(), request[1]))
+            waiting.put((method[1].decode(), [request[1]]))
+            del request
     finally:
         os._exit(0)
 
 
-def _answer(method: Method, request: bytes, answers: BinaryIO) -> bytes:
+def _answer(method: Method, request: list[bytes], answers: BinaryIO, most_message: int) -> bytes:
     """Returns the last frame of an answer."""
-    from openbell.backtest.wire.limits import MOST_MESSAGE
     from openbell.market.errors import InputError, OpenbellError
 
     last = time.monotonic()
@@ -72,7 +79,9 @@ def _answer(method: Method, request: bytes, answers: BinaryIO) -> bytes:
             _send(answers, framed(Kind.PROGRESS, method.progress(done, total)))
 
     try:
-        response = method.response_of(method.job_of(request).run(report))
+        job = method.job_of(request.pop())
+        _send(answers, framed(Kind.BEGUN))
+        response = method.response_of(job.run(report))
     except InputError as error:
         return _failed("INVALID_ARGUMENT", error.message)
     except OpenbellError as error:
@@ -82,8 +91,12 @@ def _answer(method: Method, request: bytes, answers: BinaryIO) -> bytes:
     except Exception:
         log.exception("%s failed", method.name)
         return _failed("INTERNAL", "internal error; the log of the backtester has the details")
-    if len(response) > MOST_MESSAGE:
-        return _failed("RESOURCE_EXHAUSTED", f"the result has more than {MOST_MESSAGE:,} bytes: use fewer bars")
+    if len(response) > most_message:
+        return _failed(
+            "RESOURCE_EXHAUSTED",
+            f"the result has {len(response):,} bytes, the most is {most_message:,}: use fewer bars, or start the service "
+            "with a larger --max-message-mb",
+        )
     return framed(Kind.RESULT, response)
 
 

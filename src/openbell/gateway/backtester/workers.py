@@ -6,18 +6,26 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 
+from openbell.backtest.malloc_tuning import return_freed_memory
 from openbell.gateway.backtester.frames import HEADER, Kind, framed
 
 _WORKER = "openbell.gateway.backtester.worker"
+_MOST_DECODED = 2
+"""Requests that are decoded at once: each takes several times its size in memory."""
+_RECEIVE_SECONDS = 15.0
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 """Workers compute beside each other: threads of one would only disturb the others."""
 
 
 class Busy(Exception):
     """All workers are busy, and as many requests as may wait are waiting."""
+
+
+class NotReceived(Exception):
+    """A request did not arrive in time, while a worker waited for it."""
 
 
 class WorkerEnded(Exception):
@@ -31,10 +39,10 @@ class Worker:
         self._process = process
 
     @classmethod
-    async def start(cls) -> Worker:
-        """Start a process, and wait until it accepts requests."""
+    async def start(cls, message_mb: int) -> Worker:
+        """Start a process, and wait until it accepts requests. Its responses have at most `message_mb` megabytes."""
         environment = os.environ | _ONE_THREAD
-        command = (sys.executable, "-m", _WORKER)
+        command = (sys.executable, "-m", _WORKER, str(message_mb))
         worker = cls(await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, env=environment))
         try:
             await worker.read()
@@ -43,8 +51,8 @@ class Worker:
             raise
         return worker
 
-    async def begin(self, method: str, request: bytes) -> None:
-        """Send a request, and wait until the worker has read it. Raises `WorkerEnded`."""
+    async def begin(self, method: str, request: bytes) -> tuple[Kind, bytes]:
+        """Send a request, and wait until the worker has decoded it. Returns the first frame. Raises `WorkerEnded`."""
         assert self._process.stdin
         try:
             self._process.stdin.write(framed(Kind.METHOD, method.encode()))
@@ -52,7 +60,7 @@ class Worker:
             await self._process.stdin.drain()
         except ConnectionError:
             raise WorkerEnded from None
-        await self.read()
+        return await self.read()
 
     async def read(self) -> tuple[Kind, bytes]:
         """Returns the next frame. Raises `WorkerEnded`."""
@@ -73,8 +81,10 @@ class Worker:
 class Workers:
     """A fixed number of workers, and a bounded number of requests that wait for one."""
 
-    def __init__(self, count: int, most_waiting: int) -> None:
+    def __init__(self, count: int, most_waiting: int, message_mb: int) -> None:
         self._count, self._most = count, count + most_waiting
+        self._message_mb = message_mb
+        self._decoding = asyncio.Semaphore(_MOST_DECODED)
         self._turns = asyncio.Semaphore(count)
         self._requests = 0
         self._idle: list[Worker] = []
@@ -82,12 +92,12 @@ class Workers:
 
     async def start(self) -> None:
         """Start all workers."""
-        self._idle = list(await asyncio.gather(*(Worker.start() for _ in range(self._count))))
+        self._idle = list(await asyncio.gather(*(Worker.start(self._message_mb) for _ in range(self._count))))
 
-    async def answers(self, method: str, request: bytes) -> AsyncGenerator[tuple[Kind, bytes]]:
+    async def answers(self, method: str, receive: Callable[[], Awaitable[bytes]]) -> AsyncGenerator[tuple[Kind, bytes]]:
         """Yield the frames of an answer. If the caller stops before the last one, the worker is killed.
 
-        Raises `Busy` and `WorkerEnded`.
+        `receive` returns the request; it is called when a worker is free. Raises `Busy`, `NotReceived` and `WorkerEnded`.
         """
         if self._requests >= self._most:
             raise Busy
@@ -96,9 +106,15 @@ class Workers:
             await self._turns.acquire()
             worker: Worker | None = None
             try:
-                worker = await self._begun(method, request)
-                while (frame := await worker.read())[0] is Kind.PROGRESS:
-                    yield frame
+                request = await self._received(receive)
+                async with self._decoding:
+                    worker, frame = await self._begun(method, request)
+                del request
+                return_freed_memory()
+                while frame[0] in {Kind.BEGUN, Kind.PROGRESS}:
+                    if frame[0] is Kind.PROGRESS:
+                        yield frame
+                    frame = await worker.read()
                 self._idle.append(worker)
                 worker = None
             finally:
@@ -109,19 +125,29 @@ class Workers:
             self._requests -= 1
         yield frame
 
-    async def _begun(self, method: str, request: bytes) -> Worker:
-        """Returns a worker that has begun the request. An idle one may have ended in the meantime: another one is used."""
+    async def _received(self, receive: Callable[[], Awaitable[bytes]]) -> bytes:
+        try:
+            async with asyncio.timeout(_RECEIVE_SECONDS):
+                return await receive()
+        except TimeoutError:
+            raise NotReceived(f"the request did not arrive within {_RECEIVE_SECONDS:.0f} s") from None
+
+    async def _begun(self, method: str, request: bytes) -> tuple[Worker, tuple[Kind, bytes]]:
+        """Returns a worker that has decoded the request, and its first frame.
+
+        An idle one may have ended in the meantime: another one is used.
+        """
         while True:
             idle = bool(self._idle)
-            worker = self._idle.pop() if idle else await Worker.start()
+            worker = self._idle.pop() if idle else await Worker.start(self._message_mb)
             try:
-                await worker.begin(method, request)
+                frame = await worker.begin(method, request)
             except BaseException as error:
                 self._kill(worker)
                 if not (idle and isinstance(error, WorkerEnded)):
                     raise
             else:
-                return worker
+                return worker, frame
 
     def _kill(self, worker: Worker) -> None:
         """Kill a worker in the background: a request that is given up does not wait."""

@@ -12,15 +12,16 @@ from typing import Any
 from openbell.charts.config.plans import Plan
 from openbell.charts.config.problems import Problem
 from openbell.charts.config.reading import VENDOR, read_config
-from openbell.desk.arche.port import TRUTH
-from openbell.desk.chart_image.desk_instruments import desk_exchanges, desk_symbols, known_instruments
-from openbell.desk.chart_image.errors import ConfigRefused
-from openbell.desk.chart_image.service import ChartImages, Generated
 from openbell.desk.desk import Desk
+from openbell.desk.pictures.chart_image.desk_instruments import desk_exchanges, desk_symbols
+from openbell.desk.pictures.chart_image.errors import ConfigRefused
+from openbell.desk.pictures.chart_image.service import ChartImages, Generated
+from openbell.desk.quotes.arche.port import TRUTH
 from openbell.gateway.chart_img.bodies import Answer, answer, failure, invalid
 from openbell.market.clock import iso
 from openbell.market.errors import CallTimeout, DataError, FeedUnavailable, OpenbellError, Refused, StoreError
 from openbell.market.instruments import QUOTES
+from openbell.protocol.bounds import QUICK_BYTES, QUICK_VALUES, Size, size_of
 from openbell.protocol.call import on_bars, truth
 
 log = logging.getLogger(__name__)
@@ -36,8 +37,10 @@ class Charts:
         self._images: ChartImages = desk.chart_images
         self._plan = plan
 
-    async def draw(self, body: bytes, *, store: bool) -> Answer:
+    async def draw(self, body: bytes, principal: str, *, store: bool) -> Answer:
         """Answers POST /v2/tradingview/advanced-chart and …/storage."""
+        if size_of(body) is not Size.QUICK:
+            return failure(400, f"Bad Request: the body has more than {QUICK_VALUES} values or {QUICK_BYTES} bytes")
         try:
             raw = json.loads(body or b"{}", parse_constant=_no_number)
         except (ValueError, RecursionError):
@@ -54,7 +57,7 @@ class Charts:
         if config.parameters > self._plan.parameters:
             return failure(403, f"Exceed Max Usage Parameter Limit ({self._plan.parameters})")
         try:
-            made = await self._images.draw(config, self._plan, store=store)
+            made = await self._images.draw(config, self._plan, store=store, principal=principal)
         except OpenbellError as error:
             return failed(error, raw)
         return self._stored(made) if store else self._picture(made)
@@ -84,13 +87,13 @@ class Charts:
 
     async def exchanges(self) -> Answer:
         """Answers GET /v3/tradingview/exchange/list."""
-        found = desk_exchanges(await known_instruments(self._desk))
+        found = desk_exchanges(await self._images.known_instruments())
         return self._list(sorted(each.id for each in found))
 
     async def symbols(self, exchange: str, query: Mapping[str, str]) -> Answer:
         """Answers GET /v3/tradingview/exchange/ID with its filters `symbol` and `type`."""
         code = exchange.upper()
-        found = desk_symbols(await known_instruments(self._desk), code)
+        found = desk_symbols(await self._images.known_instruments(), code)
         if not found:
             return failure(404, "Exchange Not Found")
         symbol, kind = query.get("symbol", "").upper(), query.get("type", "").lower()

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from math import ceil
 
 from openbell.charts.config.plans import Plan
-from openbell.gateway.guard.limits import Limits, Rate
+from openbell.gateway.guard.limits import Limits
 from openbell.gateway.guard.refusals import Refusal
+from openbell.net.rates import Rate
 
 _DAY = 86400
 _KIND = "chart"

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from starlette.types import Scope
 
-from openbell.desk.settings_checks import is_loopback
+from openbell.gateway.guard.headers import headers_of
+from openbell.net.addresses import is_loopback
 
 _BY_PROXIES = frozenset({b"forwarded", b"via", b"x-real-ip"})
 _FORWARDED = b"x-forwarded-"
+_OWN_SITES = frozenset({b"same-origin", b"none"})
+"""A page of the gateway, or an address that the user has typed."""
 
 
 def address_of(scope: Scope) -> str:
     """Returns the client's address. uvicorn has replaced a trusted proxy's by the one that the proxy names."""
     client = scope.get("client")
     return str(client[0]) if client else ""
+
+
+def is_from_other_page(scope: Scope) -> bool:
+    """Returns True if a browser has sent the request for a page of another origin than the gateway's own.
+
+    Browsers send Origin with every POST, and Sec-Fetch-Site with everything, such as pictures in a page.
+    """
+    headers = headers_of(scope)
+    origins, sites = headers.all(b"origin"), headers.all(b"sec-fetch-site")
+    own = b"http://" + (headers.first(b"host") or b"").lower()
+    return any(each.lower() != own for each in origins) or any(each not in _OWN_SITES for each in sites)
 
 
 def is_local(scope: Scope) -> bool:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any
+from typing import Any, cast
 
 import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from openbell.desk.settings import Settings
+from openbell.gateway.guard.accepting import only_health
 from openbell.gateway.guard.hosts import MOST_HEADER_BYTES
 
 _LATE = (
@@ -37,10 +38,24 @@ class TimedProtocol(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
     _stopping = False
+    most = 0
+    """Connections of the server; on those beyond, only health is answered. 0: any number."""
+    active_at = 0.0
+    """The loop's time at which the client last sent something."""
+
+    @property
+    def is_idle(self) -> bool:
+        """True if the connection waits for a request."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # None before the first request
+        answered = cycle is None or cycle.response_complete
+        return self.conn.their_state is h11.IDLE and answered and not self.transport.is_closing()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio."""
         super().connection_made(transport)
+        self.active_at = self.loop.time()
+        if 0 < self.most < len(self.connections):
+            self.app = only_health(self.app)
         # asyncio sets it only for sockets that it has bound itself; without it each response takes 40 ms.
         connection = transport.get_extra_info("socket")
         if connection is not None and connection.family != socket.AF_UNIX:
@@ -49,6 +64,7 @@ class TimedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio."""
+        self.active_at = self.loop.time()
         super().data_received(data)
         if self._is_waiting():
             self._start()

@@ -16,8 +16,8 @@ from starlette.types import Receive, Scope, Send
 from openbell.gateway.guard.refusals import Refusal
 
 if TYPE_CHECKING:
-    from openbell.desk.health.monitor import DeskHealth
-    from openbell.desk.readiness import Checks
+    from openbell.desk.events.checks import Checks
+    from openbell.desk.operations.health.monitor import DeskHealth
 
 Headers = list[tuple[bytes, bytes]]
 _FORBIDDEN = Refusal(403, "forbidden", "/health is served to `openbell health` and to tokens with the scope admin.")

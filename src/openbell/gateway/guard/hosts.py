@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openbell.desk.settings import Settings
-from openbell.desk.settings_checks import is_loopback
 from openbell.gateway.guard.headers import headers_of
 from openbell.gateway.guard.refusals import Count, Form, Refusal, plain_form, uncounted
 from openbell.gateway.guard.targets import target_refusal
+from openbell.net.addresses import is_loopback
 
 MOST_HEADER_BYTES = 16_384
 MOST_HEADERS = 100

@@ -1,50 +1,21 @@
-"""Limits of a principal: calls per minute for each class of tools, and requests at once.
-
-A bucket is one number, the time at which it is full again (the generic cell rate algorithm). A bucket that is full is
-forgotten, so that memory depends on the principals of the last minutes only. Times are monotonic: changes of the system's
-clock neither fill nor empty a bucket.
-"""
+"""Limits of a principal: calls per minute for each class of tools, and requests at once."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from typing import Self
 
 from openbell.desk.settings import Settings
 from openbell.gateway.guard.refusals import Refusal
+from openbell.net.rates import Buckets, Rate, Standing
 
 SIGN_IN = "signin"
-KINDS = ("read", "trade", "admin", SIGN_IN)
+KINDS = ("read", "write", "trade", "admin", SIGN_IN)
 """The classes of calls: the scope of a tool, or an attempt to sign in, whose principal is an address."""
 _MOST = 10_000
 """Buckets of one class. Further principals share one bucket until some are full."""
-_PURGE_SECONDS = 1.0
-_SHARED = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """Calls per minute, and how many may come at once."""
-
-    per_minute: float
-    burst: int
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What a principal has left of a limit."""
-
-    limit: int
-    """Calls that may come at once after a pause."""
-    remaining: int
-    """Calls that may come now."""
-    wait: float
-    """Seconds until the next call may come; 0 if one may come now."""
-    reset: float
-    """Seconds until the whole limit is left again."""
 
 
 def rates_of(settings: Settings) -> dict[str, Rate]:
@@ -61,17 +32,18 @@ class Limits:
         self, rates: Mapping[str, Rate], *, most: int = _MOST, now: Callable[[], float] = time.monotonic
     ) -> None:
         """A class without a rate has no limit. `most` bounds the buckets of each class."""
-        self._buckets = {kind: _Buckets(rate, most, now) for kind, rate in rates.items()}
+        self._buckets = {kind: Buckets(rate, most) for kind, rate in rates.items()}
+        self._now = now
 
     def take(self, principal: str, kind: str) -> float | None:
         """Take one call. Returns the seconds to wait if there is none left, and None if the call may go on."""
         buckets = self._buckets.get(kind)
-        return None if buckets is None else buckets.take(principal)
+        return None if buckets is None else buckets.take(principal, self._now())
 
     def standing(self, principal: str, kind: str) -> Standing | None:
         """Returns what is left of a limit; None if the class has none."""
         buckets = self._buckets.get(kind)
-        return None if buckets is None else buckets.standing(principal)
+        return None if buckets is None else buckets.standing(principal, self._now())
 
     def refusal(self, principal: str, kind: str) -> Refusal | None:
         """The same as a refusal with status 429; None if the call may go on."""
@@ -81,51 +53,6 @@ class Limits:
     def __len__(self) -> int:
         """Returns how many buckets are kept."""
         return sum(map(len, self._buckets.values()))
-
-
-class _Buckets:
-    """The buckets of one class."""
-
-    def __init__(self, rate: Rate, most: int, now: Callable[[], float]) -> None:
-        self._burst = rate.burst
-        self._step = 60 / rate.per_minute
-        self._room = self._step * (rate.burst - 1) + self._step * 1e-9
-        self._most = most
-        self._now = now
-        self._full_at: dict[str, float] = {}
-        """When the bucket of a principal is full again; a missing one is full."""
-        self._next_purge = 0.0
-
-    def standing(self, principal: str) -> Standing:
-        now = self._now()
-        if principal not in self._full_at and len(self._full_at) >= self._most:
-            principal = _SHARED
-        until_full = max(0.0, self._full_at.get(principal, now) - now)
-        wait = max(0.0, until_full - self._room)
-        return Standing(self._burst, 0 if wait else 1 + int((self._room - until_full) / self._step), wait, until_full)
-
-    def take(self, principal: str) -> float | None:
-        now = self._now()
-        full_at = self._full_at.get(principal)
-        if full_at is None and len(self._full_at) >= self._most:
-            # Removing a bucket that is in use would fill it: a flood of principals would lift the limit of others.
-            self._purge(now)
-            if len(self._full_at) >= self._most:
-                principal, full_at = _SHARED, self._full_at.get(_SHARED)
-        full_at = now if full_at is None else max(full_at, now)
-        wait = full_at - now - self._room
-        if wait > 0:
-            return wait
-        self._full_at[principal] = full_at + self._step
-        return None
-
-    def _purge(self, now: float) -> None:
-        if now >= self._next_purge:
-            self._next_purge = now + _PURGE_SECONDS
-            self._full_at = {principal: time for principal, time in self._full_at.items() if time > now}
-
-    def __len__(self) -> int:
-        return len(self._full_at)
 
 
 def rate_limited(kind: str, seconds: float) -> Refusal:

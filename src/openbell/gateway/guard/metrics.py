@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
 from starlette.types import Receive, Scope, Send
 
-from openbell.desk.health.machine import resident_bytes
-from openbell.desk.health.report import FAILING, Health
+from openbell.desk.operations.health.machine import resident_bytes
+from openbell.desk.operations.health.report import FAILING, Health
 from openbell.gateway.guard.addresses import is_local
 from openbell.gateway.guard.refusals import Refusal
-from openbell.market.counting import counted
+from openbell.market.plural import counted
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of latencies, in seconds."""
@@ -118,7 +118,12 @@ def health_text(health: Health) -> str:
         ("openbell_webhooks_waiting", figures.webhooks_waiting, "Deliveries of webhooks that wait."),
         ("openbell_webhooks_dead", figures.webhooks_dead, "Deliveries of webhooks that were given up."),
         ("openbell_free_bytes", figures.free_bytes, "Free space on the disk of the home."),
-        ("openbell_halted", int(figures.halted is not None), "1 while trading is halted."),
+        (
+            "openbell_halted",
+            int(figures.halted is not None),
+            "1 while trading is halted, or nobody can tell: no position is opened.",
+        ),
+        ("openbell_halt_unknown", int(figures.halt_unknown), "1 while the halt file cannot be read."),
     ):
         if value is not None:
             lines += [*_head(name, "gauge", text), f"{name} {value}"]

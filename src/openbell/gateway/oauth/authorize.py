@@ -18,15 +18,18 @@ from openbell.gateway.oauth.faults import Handler, OAuthFault
 from openbell.gateway.oauth.forms import SECONDS, AuthorizationRequest, Forms, OpenedForm
 from openbell.gateway.oauth.parameters import address_of, form_parameters, query_parameters, required
 from openbell.gateway.oauth.passphrases import Locked, SignIn
+from openbell.gateway.oauth.recording import OAuthLog
 from openbell.gateway.oauth.resources import Resources
-from openbell.gateway.oauth.scopes import DEFAULT, in_order, parse_scopes
+from openbell.gateway.oauth.scopes import DEFAULT, in_order, parse_scopes, scope_text
 from openbell.gateway.oauth.secret_texts import CODE, digest, new_secret
 from openbell.market.clock import Clock
 from openbell.market.errors import OpenbellError
+from openbell.protocol.session import Scope
 from openbell.stores.access import forms as used_forms
 from openbell.stores.access import grants
 from openbell.stores.access.clients import Client
 from openbell.stores.access.grants import Code, Grant
+from openbell.stores.access.scopes import with_included
 from openbell.stores.access.store import AccessStore
 from openbell.stores.access.users import User
 
@@ -43,8 +46,15 @@ class Authorize:
     """Answers GET /authorize and the form of its page."""
 
     def __init__(
-        self, store: AccessStore, clients: Clients, sign_in: SignIn, resources: Resources, clock: Clock
+        self,
+        store: AccessStore,
+        clients: Clients,
+        sign_in: SignIn,
+        resources: Resources,
+        clock: Clock,
+        record: OAuthLog,
     ) -> None:
+        self._record = record
         self._store = store
         self._clients = clients
         self._sign_in = sign_in
@@ -56,7 +66,7 @@ class Authorize:
     async def show(self, request: Request) -> Response:
         """Answer an authorization request with the consent page."""
         parameters = query_parameters(request)
-        client = await self._clients.find(required(parameters, "client_id"))
+        client = await self._clients.find(required(parameters, "client_id"), address_of(request))
         redirect_uri = _redirect_uri(client, parameters.get("redirect_uri"))
         state = parameters.get("state")
         if state is not None and len(state) > _LONGEST_STATE:
@@ -80,7 +90,7 @@ class Authorize:
         names = parameters.get("scope", "").split()
         scopes = parse_scopes(names) if names else DEFAULT
         if scopes is None:
-            raise OAuthFault("invalid_scope", "the scopes are read, trade and admin")
+            raise OAuthFault("invalid_scope", f"the scopes are {', '.join(Scope)}")
         resource = self._resources.known(parameters.get("resource", self._resources.base))
         if resource is None:
             raise OAuthFault("invalid_target", "resource is not an endpoint of this gateway")
@@ -124,11 +134,12 @@ class Authorize:
         self._check_origin(request)
         fields = await form_parameters(request)
         now = self._clock.epoch()
-        opened = (await self._forms()).open(fields.get("form", ""), request.cookies, now)
+        opened = (await self._forms()).open(fields.get("form", ""), request.headers.getlist("cookie"), now)
         asked = opened.request
         if not await self._store.write(lambda each: used_forms.use(each, opened.nonce, opened.expires_at, now)):
             raise OAuthFault("invalid_request", "The form was sent before. Go back and start again.", 403)
         if fields.get("action") == "deny":
+            self._record.add(request, "consent", "refused", client=asked.client_id, scopes=asked.scopes)
             text = "the user refused"
             return _redirect(
                 self._answer(asked.redirect_uri, state=asked.state, error="access_denied", error_description=text)
@@ -137,9 +148,11 @@ class Authorize:
             raise OAuthFault("invalid_request", "The form is damaged. Go back and start again.")
         name = fields.get("name", "")
         user = await self._sign_in.check(name, fields.get("passphrase", ""), address_of(request))
+        outcome = "ok" if isinstance(user, User) else "refused"
+        self._record.add(request, "sign_in", outcome, user=name, client=asked.client_id)
         if isinstance(user, User):
-            return await self._granted(opened, user, fields)
-        client = await self._clients.find(asked.client_id)
+            return await self._granted(request, opened, user, fields)
+        client = await self._clients.find(asked.client_id, address_of(request))
         if user is None:
             return await self._form(client, asked, 403, problem=_WRONG, name=name)
         return await self._locked(client, asked, user, name)
@@ -151,24 +164,19 @@ class Authorize:
         page.headers["Retry-After"] = str(seconds)
         return page
 
-    async def _granted(self, opened: OpenedForm, user: User, fields: dict[str, str]) -> Response:
+    async def _granted(self, request: Request, opened: OpenedForm, user: User, fields: dict[str, str]) -> Response:
         asked, now = opened.request, self._clock.epoch()
-        chosen = {scope for scope in asked.scopes if fields.get(f"scope_{scope}") == "yes"} & user.scopes
+        chosen = {scope for scope in asked.scopes if fields.get(f"scope_{scope}") == "yes"} & with_included(user.scopes)
         if not chosen:
-            client = await self._clients.find(asked.client_id)
+            client = await self._clients.find(asked.client_id, address_of(request))
             text = f"Choose something that it may, and that {user.name} may grant: {', '.join(in_order(user.scopes))}."
             return await self._form(client, asked, 403, problem=text, name=user.name)
         code = new_secret(CODE)
         grant = Grant(secrets.token_hex(16), asked.client_id, user.name, frozenset(chosen), asked.resource)
         stored = Code(digest(code), grant, asked.redirect_uri, asked.challenge, now + CODE_SECONDS)
         await self._store.write(lambda connection: grants.create(connection, stored, now))
-        log.info(
-            "%s granted %s to the client %s for %s",
-            user.name,
-            ", ".join(in_order(chosen)),
-            asked.client_id,
-            asked.resource,
-        )
+        self._record.add(request, "consent", "ok", user=user.name, client=asked.client_id, scopes=chosen)
+        log.info("%s granted %s to %s for %s", user.name, scope_text(chosen), asked.client_id, asked.resource)
         return _redirect(self._answer(asked.redirect_uri, code=code, state=asked.state))
 
     def _check_origin(self, request: Request) -> None:

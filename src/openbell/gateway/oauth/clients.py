@@ -6,18 +6,22 @@ import base64
 import binascii
 import json
 import secrets
+from math import ceil
 from urllib.parse import unquote_plus
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from openbell.gateway.guard.limits import Limits
 from openbell.gateway.oauth.descriptions import read_description
 from openbell.gateway.oauth.documents import Documents
 from openbell.gateway.oauth.faults import OAuthFault, json_response
 from openbell.gateway.oauth.parameters import address_of, body_of
+from openbell.gateway.oauth.recording import OAuthLog
 from openbell.gateway.oauth.scopes import SENTENCES, scope_text
 from openbell.gateway.oauth.secret_texts import CLIENT_SECRET, digest, equal, new_secret
 from openbell.market.clock import Clock
+from openbell.net.rates import Rate
 from openbell.stores.access import clients
 from openbell.stores.access.clients import REGISTERED, Client
 from openbell.stores.access.store import AccessStore
@@ -25,6 +29,9 @@ from openbell.stores.access.store import AccessStore
 MOST_REGISTERED = 1000
 MOST_OF_ADDRESS = 20
 """Registrations from one network address within an hour."""
+IN_ALL = Rate(per_minute=10, burst=200)
+"""Registrations from all addresses together, in one process."""
+_IN_ALL = "registrations"
 _HOUR = 3600.0
 _LONGEST_ID = 512
 _WRONG = "the client is unknown, or its secret is wrong"
@@ -33,15 +40,17 @@ _WRONG = "the client is unknown, or its secret is wrong"
 class Clients:
     """The clients of one gateway."""
 
-    def __init__(self, store: AccessStore, documents: Documents, clock: Clock) -> None:
+    def __init__(self, store: AccessStore, documents: Documents, clock: Clock, record: OAuthLog) -> None:
+        self._record = record
+        self._limits = Limits({_IN_ALL: IN_ALL})
         self._store = store
         self._documents = documents
         self._clock = clock
 
-    async def find(self, client_id: str) -> Client:
-        """Returns the client of an id, whose metadata document may be fetched. Raises `OAuthFault`."""
+    async def find(self, client_id: str, address: str) -> Client:
+        """Returns the client of an id, whose metadata document may be fetched for an address. Raises `OAuthFault`."""
         if client_id.startswith("https://"):
-            return await self._documents.client(client_id)
+            return await self._documents.client(client_id, address)
         if (found := await self._stored(client_id)) is None:
             raise OAuthFault("invalid_client", "the client is unknown: it must register first")
         return found
@@ -93,7 +102,12 @@ class Clients:
             address,
             now,
         )
-        await self._keep(client, now)
+        try:
+            await self._keep(client, now)
+        except OAuthFault:
+            self._record.add(request, "register", "refused")
+            raise
+        self._record.add(request, "register", "ok", client=client.id)
         answer = {
             "client_id": client.id,
             "client_id_issued_at": int(now),
@@ -114,6 +128,10 @@ class Clients:
         if of_address >= MOST_OF_ADDRESS:
             text = "too many registrations from this address: try again in an hour"
             raise OAuthFault("temporarily_unavailable", text, 429, Retry_After="3600")
+        # Last: an address that has used up its own limit takes nothing of the others'.
+        if (wait := self._limits.take("", _IN_ALL)) is not None:
+            text = "too many registrations: try again later"
+            raise OAuthFault("temporarily_unavailable", text, 503, Retry_After=str(ceil(wait)))
         if not await self._store.write(lambda each: clients.put_within(each, client, MOST_REGISTERED, now)):
             text = "too many registered clients: try again later"
             raise OAuthFault("temporarily_unavailable", text, 503, Retry_After="600")

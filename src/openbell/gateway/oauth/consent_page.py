@@ -12,10 +12,11 @@ from html import escape
 
 from starlette.responses import HTMLResponse
 
-from openbell.desk.principals import OPERATOR
+from openbell.desk.settings.principals import OPERATOR
 from openbell.gateway.oauth import redirects
 from openbell.gateway.oauth.forms import AuthorizationRequest
 from openbell.gateway.oauth.scopes import SENTENCES, in_order
+from openbell.market.foreign_text import one_visible_line
 from openbell.stores.access.clients import DOCUMENT, Client
 
 STYLE = """
@@ -55,10 +56,11 @@ class Consent:
 def consent_page(consent: Consent, status: int = 200) -> HTMLResponse:
     """Returns the page on which a user signs in and gives or refuses consent."""
     client, request = consent.client, consent.request
-    title = f"Allow <bdi>{escape(client.name or 'a client without a name')}</bdi> to use this desk?"
+    named = one_visible_line(client.name).strip()
+    title = f"Allow <bdi>{escape(named or 'a client without a name')}</bdi> to use this desk?"
     everything = request.resource == consent.base
     facts = {
-        "Client": f"<bdi>{escape(client.name or client.id)}</bdi>",
+        "Client": f"<bdi>{escape(named or client.id)}</bdi>",
         "Identity": _identity(client),
         "Sends you to": escape(_destination(request.redirect_uri)),
         "Access to": escape(request.resource) + (" (every server of this desk)" if everything else ""),

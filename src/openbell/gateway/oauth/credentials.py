@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 
-from openbell.desk.flight import SingleFlight
+from openbell.desk.bars.single_flight import SingleFlight
 from openbell.gateway.oauth.resources import Resources
 from openbell.gateway.oauth.scopes import in_order
 from openbell.gateway.oauth.secret_texts import ACCESS, STATIC, digest, is_secret
@@ -104,7 +104,9 @@ class OAuthCredentials:
             found = await store.read(lambda connection: grants.find_token(connection, key))
             if found is None or found.kind != grants.ACCESS or not (scopes := frozenset(in_order(found.scopes))):
                 return None
-            return _Meaning(Principal(found.grant.subject, scopes), found.resource, found.expires_at)
+            return _Meaning(
+                Principal(found.grant.subject, scopes, client=found.grant.client_id), found.resource, found.expires_at
+            )
 
         self._recent = _Recent(store, resources, clock, find)
 
@@ -121,7 +123,7 @@ class StaticTokens:
             found = await store.read(lambda connection: static_tokens.find(connection, key))
             if found is None or not (scopes := frozenset(in_order(found.scopes))):
                 return None
-            return _Meaning(Principal(found.subject, scopes), resources.base, found.expires_at)
+            return _Meaning(Principal(found.subject, scopes, token=found.name), resources.base, found.expires_at)
 
         self._recent = _Recent(store, resources, clock, find)
 

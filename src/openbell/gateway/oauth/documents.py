@@ -11,15 +11,17 @@ import json
 import logging
 import re
 import time
-from collections import deque
 from collections.abc import Mapping
+from math import ceil
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from openbell.gateway.guard.limits import Limits
 from openbell.gateway.oauth.descriptions import read_description
 from openbell.gateway.oauth.faults import OAuthFault
 from openbell.market.clock import Clock
 from openbell.market.errors import OpenbellError
+from openbell.net.rates import Rate
 from openbell.stores.access import clients
 from openbell.stores.access.clients import DOCUMENT, Client
 from openbell.stores.access.store import AccessStore
@@ -31,7 +33,11 @@ SECONDS = 5.0
 """Time in which a document must arrive."""
 _MOST_STORED = 500
 _LONGEST_URL = 512
-_PER_MINUTE = 30
+OF_ADDRESS = Rate(per_minute=6, burst=10)
+"""Documents that are fetched for one network address."""
+IN_ALL = Rate(per_minute=60, burst=60)
+"""Documents that are fetched for all of them, in one process."""
+_OF_ADDRESS, _IN_ALL = "documents of an address", "documents"
 _RETRY_SECONDS = 30.0
 _MOST_FAILURES = 256
 _FRESH_SECONDS = (60.0, 3600.0, 86_400.0)
@@ -81,12 +87,11 @@ class Documents:
         self._store = store
         self._outbound = outbound
         self._clock = clock
-        self._fetched: deque[float] = deque(maxlen=_PER_MINUTE)
-        """When the latest ones were fetched, in monotonic seconds."""
+        self._limits = Limits({_OF_ADDRESS: OF_ADDRESS, _IN_ALL: IN_ALL})
         self._failed: dict[str, tuple[float, OAuthFault]] = {}
 
-    async def client(self, url: str) -> Client:
-        """Returns the client that a document describes. Raises `OAuthFault`."""
+    async def client(self, url: str, address: str) -> Client:
+        """Returns the client that a document describes, which is fetched for an address. Raises `OAuthFault`."""
         known = await self._store.read(lambda connection: clients.find(connection, url))
         now = self._clock.epoch()
         if known is not None and known.fresh_until is not None and now < known.fresh_until:
@@ -94,6 +99,12 @@ class Documents:
         until, fault = self._failed.get(url, (0.0, None))
         if fault is not None and time.monotonic() < until:
             raise fault
+        try:
+            self._count(address)
+        except OAuthFault:
+            if known is not None:  # others use up what may be fetched: a user of this client need not notice
+                return known
+            raise
         try:
             client = await self._fetch(url, now)
         except OAuthFault as failure:
@@ -107,7 +118,6 @@ class Documents:
     async def _fetch(self, url: str, now: float) -> Client:
         if not is_document_url(url):
             raise OAuthFault("invalid_client", "client_id is not the URL of a metadata document")
-        self._count()
         try:
             accept = {"Accept": "application/json"}
             answer = await self._outbound.request("GET", url, headers=accept, limit=MOST_BYTES, timeout=SECONDS)
@@ -120,12 +130,14 @@ class Documents:
             raise OAuthFault("temporarily_unavailable", "too many clients: try again later", 503)
         return client
 
-    def _count(self) -> None:
-        """Raise `OAuthFault` if too many documents were fetched in the last minute."""
-        now = time.monotonic()
-        if len(self._fetched) == _PER_MINUTE and now - self._fetched[0] < 60:
-            raise OAuthFault("temporarily_unavailable", "too many metadata documents: try again in a minute", 503)
-        self._fetched.append(now)
+    def _count(self, address: str) -> None:
+        """Raise `OAuthFault` if too many documents were fetched for an address, or in all."""
+        wait, status = self._limits.take(address, _OF_ADDRESS), 429
+        if wait is None:
+            wait, status = self._limits.take("", _IN_ALL), 503
+        if wait is not None:
+            text = "too many metadata documents: try again in a minute"
+            raise OAuthFault("temporarily_unavailable", text, status, Retry_After=str(ceil(wait)))
 
 
 def is_document_url(client_id: str) -> bool:

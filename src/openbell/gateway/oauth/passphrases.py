@@ -10,7 +10,8 @@ import secrets
 import unicodedata
 from dataclasses import dataclass
 
-from openbell.desk.principals import LONGEST_PASSPHRASE, SUBJECT
+from openbell.desk.settings.principals import LONGEST_PASSPHRASE, SUBJECT
+from openbell.gateway.guard.limits import SIGN_IN, Limits
 from openbell.gateway.oauth.secret_texts import digest
 from openbell.market.clock import Clock
 from openbell.stores.access import attempts, users
@@ -64,7 +65,15 @@ def _scrypt(passphrase: str, salt: bytes, n: int, r: int, p: int) -> bytes:
 class SignIn:
     """Checks names and passphrases. An unknown name takes as long as a wrong passphrase and is locked in the same way."""
 
-    def __init__(self, store: AccessStore, clock: Clock, cost: Cost = Cost()) -> None:  # noqa: B008 - immutable
+    def __init__(
+        self,
+        store: AccessStore,
+        clock: Clock,
+        cost: Cost = Cost(),  # noqa: B008 - immutable
+        limits: Limits | None = None,
+    ) -> None:
+        """`limits` bounds the attempts of an address per minute, right or wrong."""
+        self._limits = Limits({}) if limits is None else limits
         self._store = store
         self._clock = clock
         # Compared with if there is no such user; it fits no passphrase.
@@ -73,6 +82,8 @@ class SignIn:
 
     async def check(self, name: str, passphrase: str, address: str) -> User | Locked | None:
         """Returns the user; None if name or passphrase is wrong; `Locked` if nothing was compared."""
+        if (wait := self._limits.take(address, SIGN_IN)) is not None:
+            return Locked(wait)
         user_key, address_key = f"user {digest(name)}", f"address {address}"
         limits = {user_key: USER_LIMIT, address_key: ADDRESS_LIMIT}
         now = self._clock.epoch()

@@ -8,7 +8,8 @@ from openbell.protocol.session import Scope
 
 SENTENCES = {
     Scope.READ: "Read prices, charts, signals and backtests, and your orders, positions, alerts and decisions.",
-    Scope.TRADE: "Place and cancel orders, set alerts and record decisions in your name.",
+    Scope.WRITE: "Store decisions, strategy specs, chart images and subscriptions in your name. No orders.",
+    Scope.TRADE: "Place and cancel orders and set alerts in your name, and all that write allows.",
     Scope.ADMIN: "Administer this desk.",
 }
 DEFAULT = frozenset({Scope.READ})

@@ -21,6 +21,7 @@ from openbell.gateway.oauth.clients import Clients
 from openbell.gateway.oauth.descriptions import CODE_GRANT, REFRESH_GRANT
 from openbell.gateway.oauth.faults import OAuthFault, json_response
 from openbell.gateway.oauth.parameters import form_parameters, required
+from openbell.gateway.oauth.recording import OAuthLog
 from openbell.gateway.oauth.resources import Resources
 from openbell.gateway.oauth.scopes import scope_text
 from openbell.gateway.oauth.secret_texts import base64url, derived, digest, equal, is_secret, new_secret
@@ -28,12 +29,15 @@ from openbell.market.clock import Clock
 from openbell.stores.access import grants
 from openbell.stores.access.clients import Client
 from openbell.stores.access.grants import ACCESS, REFRESH, Code, Grant, Token
+from openbell.stores.access.scopes import with_included
 from openbell.stores.access.store import AccessStore
 
 log = logging.getLogger(__name__)
 
 ACCESS_SECONDS = 15 * 60.0
 REFRESH_SECONDS = 30 * 86_400.0
+CONSENT_SECONDS = 90 * 86_400.0
+"""How long a consent lasts, however often its tokens are refreshed."""
 RETRY_SECONDS = 10.0
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 
@@ -50,7 +54,10 @@ class Issued:
 class TokenEndpoint:
     """Answers POST /token and POST /revoke."""
 
-    def __init__(self, store: AccessStore, clients: Clients, resources: Resources, clock: Clock) -> None:
+    def __init__(
+        self, store: AccessStore, clients: Clients, resources: Resources, clock: Clock, record: OAuthLog
+    ) -> None:
+        self._record = record
         self._store = store
         self._clients = clients
         self._resources = resources
@@ -65,7 +72,13 @@ class TokenEndpoint:
             raise OAuthFault("unsupported_grant_type", f"grant_type must be {CODE_GRANT} or {REFRESH_GRANT}")
         if kind not in client.grant_types:
             raise OAuthFault("unauthorized_client", "the client did not register for this grant_type")
-        issued = await (self._for_code(client, form) if kind == CODE_GRANT else self._for_refresh(client, form))
+        try:
+            issued = await (self._for_code(client, form) if kind == CODE_GRANT else self._for_refresh(client, form))
+        except OAuthFault:
+            self._record.add(request, "token", "refused", client=client.id)
+            raise
+        user, scopes = issued.stored.grant.subject, issued.stored.scopes
+        self._record.add(request, "token", "ok", user=user, client=client.id, scopes=scopes)
         content = {
             "access_token": issued.access,
             "token_type": "Bearer",
@@ -87,6 +100,7 @@ class TokenEndpoint:
             if found is not None and found.grant.client_id == client.id:
                 grant, now = found.grant.id, self._clock.epoch()
                 await self._store.write(lambda connection: grants.revoke(connection, grant, now))
+                self._record.add(request, "revoke", "ok", user=found.grant.subject, client=client.id)
         return json_response({})
 
     async def _for_code(self, client: Client, form: dict[str, str]) -> Issued:
@@ -122,6 +136,8 @@ class TokenEndpoint:
         if old is None or old.kind != REFRESH or old.grant.client_id != client.id:
             raise _bad_refresh()
         now, key, used = self._clock.epoch(), await self._store.key(), old.hash
+        if now >= _end_of(old.grant):
+            raise _bad_refresh()
         access = self._access(derived(key, secret_texts.ACCESS, text), old.grant, old.scopes, form, now)
         refresh = derived(key, secret_texts.REFRESH, text)
         following = _refresh(refresh, old.grant, old.scopes, now)
@@ -138,16 +154,23 @@ class TokenEndpoint:
     def _access(self, text: str, grant: Grant, scopes: frozenset[str], form: dict[str, str], now: float) -> Issued:
         """Returns an access token for what a request asks, which is at most what was granted. Raises `OAuthFault`."""
         wanted = frozenset(form.get("scope", "").split()) or scopes
-        if not wanted <= scopes or not scopes:
+        if not wanted <= with_included(scopes) or not scopes:
             raise OAuthFault("invalid_scope", "scope has more than the user granted")
         resource = self._resources.known(form.get("resource", grant.resource))
         if resource is None or not self._resources.covers(grant.resource, resource):
             raise OAuthFault("invalid_target", "resource is not what the user granted")
-        return Issued(text, None, Token(digest(text), ACCESS, grant, wanted, resource, now + ACCESS_SECONDS))
+        return Issued(
+            text, None, Token(digest(text), ACCESS, grant, wanted, resource, min(now + ACCESS_SECONDS, _end_of(grant)))
+        )
 
 
 def _refresh(text: str, grant: Grant, scopes: frozenset[str], now: float) -> Token:
-    return Token(digest(text), REFRESH, grant, scopes, grant.resource, now + REFRESH_SECONDS)
+    return Token(digest(text), REFRESH, grant, scopes, grant.resource, min(now + REFRESH_SECONDS, _end_of(grant)))
+
+
+def _end_of(grant: Grant) -> float:
+    """Returns when the last token of a consent expires: then the user is asked again."""
+    return grant.created_at + CONSENT_SECONDS
 
 
 def _check_code(code: Code, redirect_uri: str | None, verifier: str) -> None:

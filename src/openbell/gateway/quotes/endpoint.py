@@ -1,4 +1,6 @@
-"""The ASGI application of the quotes API. The checks come in this order: path, method, token, scope, slot, rate limit."""
+"""The ASGI application of the quotes API. After path and method, the order is that of
+`gateway/calls.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,16 @@ from urllib.parse import parse_qsl
 
 from starlette.types import Message, Receive, Scope, Send
 
-from openbell.desk.arche import bodies
-from openbell.desk.arche.contract import HISTORICAL, LIVE
-from openbell.desk.arche.errors import ApiFault
-from openbell.desk.arche.local import health_of
-from openbell.desk.arche.port import TRUTH, ArcheResponse
-from openbell.desk.arche.requests import Params
 from openbell.desk.desk import Desk
-from openbell.desk.principals import OPERATOR
+from openbell.desk.quotes.arche import bodies
+from openbell.desk.quotes.arche.contract import HISTORICAL, LIVE
+from openbell.desk.quotes.arche.errors import ApiFault
+from openbell.desk.quotes.arche.local import health_of
+from openbell.desk.quotes.arche.port import TRUTH, ArcheResponse
+from openbell.desk.quotes.arche.requests import Params
+from openbell.desk.settings.principals import OPERATOR
 from openbell.gateway.admission import Admission
+from openbell.gateway.calls import Call, Calls, CallWatch
 from openbell.gateway.guard.addresses import address_of
 from openbell.gateway.guard.health import healthz
 from openbell.gateway.guard.limits import address_key
@@ -30,7 +33,6 @@ from openbell.gateway.quotes.keys import OwnKey, with_token
 from openbell.gateway.quotes.openapi import PATH as OPENAPI
 from openbell.gateway.quotes.openapi import document
 from openbell.gateway.quotes.validators import matches
-from openbell.gateway.watching import CallWatch
 from openbell.protocol.call import truth
 from openbell.protocol.session import Principal
 from openbell.protocol.session import Scope as Permission
@@ -38,10 +40,12 @@ from openbell.servers.arche.tools import basis_of
 
 TOOLS = {LIVE: "live", HISTORICAL: "historical"}
 """What a request is called in metrics and in the audit log, whose server is `quotes`."""
+_READ = frozenset({Permission.READ})
+CALLS = {path: Call(name, str(Permission.READ), _READ, "the quotes API") for path, name in TOOLS.items()}
 _MOST_PARAMETERS = 50
 _HEALTH_SECONDS = 0.25
 """How long a probe waits for checks: a process that answers is alive, however slow its stores are."""
-_OWN = Principal(OPERATOR, frozenset({Permission.READ}))
+_OWN = Principal(OPERATOR, _READ)
 _NO_PATH = Refusal(404, "not_found", f"There is no such path; there are {LIVE}, {HISTORICAL} and {OPENAPI}.")
 _NO_METHOD = Refusal(405, "no_method", "The quotes API has GET only.", headers=((b"allow", b"GET"),))
 _NO_QUERY = ApiFault("VALIDATION_ERROR", "The query is not a list of up to 50 parameters in UTF-8")
@@ -53,10 +57,8 @@ class QuotesEndpoint:
     def __init__(self, desk: Desk, admission: Admission, watch: CallWatch, base: str) -> None:
         """`base` is the gateway's own URL."""
         self._desk = desk
-        self._admission = admission
-        self._watch = watch
+        self._calls = Calls("quotes", base + LIVE, admission, watch)
         self._base = base
-        self._resource = base + LIVE
         self._rates = rates.QuoteRates(desk.settings)
         self.own_key = OwnKey()
 
@@ -73,36 +75,24 @@ class QuotesEndpoint:
             await self._quotes(scope, send)
 
     async def _quotes(self, scope: Scope, send: Send) -> None:
-        is_own = self.own_key.opens(scope)
-        principal = _OWN if is_own else await self._admission.admit(with_token(scope), self._resource)
-        if isinstance(principal, Refusal):
-            await self._refuse(scope, send, principal)
+        is_own, call, began = self.own_key.opens(scope), CALLS[scope["path"]], perf_counter()
+        entered = await self._calls.enter(with_token(scope), call, _OWN if is_own else None)
+        if isinstance(entered, Refusal):
+            await entered.send(send, envelopes.enveloped(scope, entered))
             return
-        began, name = perf_counter(), TOOLS[scope["path"]]
-
-        def record(outcome: str) -> None:
-            self._watch.called(scope, "quotes", name, str(Permission.READ), principal, outcome, began)
-
-        if Permission.READ not in principal.scopes:
-            record("refused")
-            missing = frozenset({Permission.READ})
-            lacking = self._admission.lacks(scope, missing, principal, self._resource, "the quotes API")
-            await self._refuse(scope, send, lacking)
-            return
-        claim = self._watch.claim(principal)
-        if isinstance(claim, Refusal):
-            record("refused")
-            await claim.send(send, envelopes.enveloped(scope, claim))
-            return
+        principal, claim = entered
+        kinds = () if is_own else rates.KINDS[scope["path"]]
+        # What this machine asks through its own key, it could ask without the gateway.
         with claim:
-            # What this machine asks through its own key, it could ask without the gateway.
-            refusal, headers = (None, []) if is_own else self._rates.take(principal.subject, rates.KINDS[scope["path"]])
+            refusal = self._calls.refusal(
+                scope, principal, call, lambda: self._rates.take(principal.subject, kinds), began
+            )
             if refusal is not None:
-                record("refused")
-                await self._refuse(scope, send, refusal, headers)
+                await refusal.send(send, envelopes.enveloped(scope, refusal))
                 return
+            headers = self._rates.headers(principal.subject, kinds)
             response = await self._response(scope)
-            record("ok" if response.status < 400 else "error")
+            self._calls.record(scope, principal, call, "ok" if response.status < 400 else "error", began)
             await self._send(scope, send, response, [*headers, *(self.own_key.answer(scope) if is_own else [])])
 
     async def _response(self, scope: Scope) -> ArcheResponse:
@@ -126,30 +116,28 @@ class QuotesEndpoint:
             del headers["content-type"]
         await _send(send, status, [*((a.encode(), b.encode()) for a, b in headers.items()), *more], body)
 
-    async def _refuse(self, scope: Scope, send: Send, refusal: Refusal, more: Headers | None = None) -> None:
-        self._watch.refused(refusal.reason)
-        body = envelopes.enveloped(scope, refusal)
-        start = refusal.start(len(body))
-        await send({**start, "headers": [*start["headers"], *(more or [])]})
-        await send({"type": "http.response.body", "body": body})
+    async def _refuse(self, scope: Scope, send: Send, refusal: Refusal) -> None:
+        await self._calls.refuse(refusal).send(send, envelopes.enveloped(scope, refusal))
 
     # What needs no token
 
     async def _document(self, scope: Scope, send: Send) -> None:
-        refusal, headers = self._rates.take(address_key(address_of(scope)), rates.METADATA)
-        if refusal is not None:
-            await self._refuse(scope, send, refusal, headers)
+        address = address_key(address_of(scope))
+        if (refusal := self._rates.take(address, rates.METADATA)) is not None:
+            await self._refuse(scope, send, refusal)
             return
+        headers = self._rates.headers(address, rates.METADATA)
         response = bodies.plain(200, document(self._base))
         await self._send(scope, send, response, headers)
 
     async def health(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI application of /healthz. The status is 200 as long as the process answers."""
         is_own = self.own_key.opens(scope)
-        refusal, headers = (None, []) if is_own else self._rates.take(address_key(address_of(scope)), rates.HEALTH)
-        if refusal is not None:
-            await self._refuse(scope, send, refusal, headers)
+        address, kinds = address_key(address_of(scope)), () if is_own else rates.HEALTH
+        if (refusal := self._rates.take(address, kinds)) is not None:
+            await self._refuse(scope, send, refusal)
             return
+        headers = self._rates.headers(address, kinds)
         try:
             async with asyncio.timeout(_HEALTH_SECONDS):
                 failing = await self._desk.arche.local.health.failing()

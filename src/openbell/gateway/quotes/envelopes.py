@@ -6,9 +6,9 @@ import json
 
 from starlette.types import Scope
 
-from openbell.desk.arche.bodies import envelope
-from openbell.desk.arche.contract import API_VERSION
-from openbell.desk.arche.errors import STATUSES
+from openbell.desk.quotes.arche.bodies import envelope
+from openbell.desk.quotes.arche.contract import API_VERSION
+from openbell.desk.quotes.arche.errors import STATUSES
 from openbell.gateway.guard.refusals import Refusal
 
 PREFIX = f"/{API_VERSION}/"

@@ -7,7 +7,7 @@ import re
 
 from starlette.types import Scope
 
-from openbell.desk.arche.gateway_file import IDENTITY, PROOF, GatewayFile, signed
+from openbell.desk.quotes.arche.gateway_file import IDENTITY, PROOF, GatewayFile, signed
 from openbell.gateway.guard.headers import headers_of
 from openbell.gateway.guard.refusals import Headers
 from openbell.gateway.quotes.envelopes import request_id_of

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from openbell.desk.arche.contract import HISTORICAL, LIVE
+from openbell.desk.quotes.arche.contract import HISTORICAL, LIVE
 from openbell.desk.settings import Settings
-from openbell.gateway.guard.limits import Limits, Rate, Standing
+from openbell.gateway.guard.limits import Limits
 from openbell.gateway.guard.refusals import Headers, Refusal
+from openbell.net.rates import Rate, Standing
 
 KINDS = {LIVE: ("quotes", "quotes_live"), HISTORICAL: ("quotes", "quotes_historical")}
 """The limits of each path."""
@@ -25,17 +26,21 @@ class QuoteRates:
         # A whole minute's requests may come at once.
         self._limits = Limits({name: Rate(rate, rate) for name, rate in rates.items() if rate})
 
-    def take(self, principal: str, kinds: Sequence[str]) -> tuple[Refusal | None, Headers]:
-        """Take one request of all kinds. Returns why there is none left, and the headers of the tightest limit."""
+    def take(self, principal: str, kinds: Sequence[str]) -> Refusal | None:
+        """Take one request of all kinds. Returns why there is none left."""
         for kind in kinds:
             standing = self._limits.standing(principal, kind)
             if standing is not None and standing.wait:
                 message = f"Too many requests: retry later. The limit is OPENBELL_RATE_{kind.upper()} per minute."
-                return Refusal(429, "rate_limited", message, standing.wait), _headers(standing)
+                return Refusal(429, "rate_limited", message, standing.wait, headers=tuple(_headers(standing)))
         for kind in kinds:
             self._limits.take(principal, kind)
+        return None
+
+    def headers(self, principal: str, kinds: Sequence[str]) -> Headers:
+        """Returns the headers of the tightest limit."""
         left = [found for kind in kinds if (found := self._limits.standing(principal, kind)) is not None]
-        return None, _headers(min(left, key=lambda each: each.remaining)) if left else []
+        return _headers(min(left, key=lambda each: each.remaining)) if left else []
 
 
 def _headers(standing: Standing) -> Headers:

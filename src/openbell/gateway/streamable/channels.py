@@ -8,11 +8,13 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
-from openbell.desk.events import Listener, NotificationAdded
-from openbell.desk.trading.inbox import Inbox
+from openbell.desk.alerts.event_ids import event_id
+from openbell.desk.alerts.inbox import Inbox
+from openbell.desk.events.hub import Listener, NotificationAdded
+from openbell.desk.events.supervision import Supervisor
 from openbell.gateway.streamable import wire
 from openbell.market.errors import OpenbellError
 from openbell.signals.crossing_alerts import METHOD as SIGNALS
@@ -36,21 +38,22 @@ class Push:
     params: Mapping[str, Any]
     cursor: int = 0
     """Its position in the ledger; 0 if it does not come from the queue."""
-    ledger: str = ""
-    """The name of that ledger."""
+    id: str | None = None
+    """The id of its event, if it comes from the queue."""
 
     @cached_property
     def event(self) -> bytes:
         """The bytes on a stream."""
-        number = f"{self.cursor}-{self.ledger}" if self.cursor else None
-        return wire.event(wire.notification(self.method, self.params), number)
+        return wire.event(wire.notification(self.method, self.params), self.id)
 
 
 class Stream:
     """One open stream."""
 
-    def __init__(self, methods: Iterable[str], after: int | None) -> None:
+    def __init__(self, methods: Iterable[str], after: int | None, *, anonymous: bool = False) -> None:
         """`methods` are those that it receives. `after` is the cursor after which it resumes, if it does."""
+        self.anonymous = anonymous
+        """Its client has no token: what it receives does not count as sent to the principal."""
         self.methods = frozenset(methods)
         self.after: dict[str, int | None] = dict.fromkeys(self.methods & QUEUED, after)
         """For each queued method, the cursor of the last push that was put; None: the recorded one."""
@@ -114,8 +117,9 @@ class Recorder:
 class Channel:
     """The streams of one principal."""
 
-    def __init__(self, subject: str, inbox: Inbox | None, recorder: Recorder) -> None:
+    def __init__(self, subject: str, inbox: Inbox | None, recorder: Recorder, supervisor: Supervisor) -> None:
         self._subject = subject
+        self._supervisor = supervisor
         self._inbox = inbox
         self._recorder = recorder
         self.streams: set[Stream] = set()
@@ -134,13 +138,14 @@ class Channel:
         kept = [(at, push) for at, push in self.waiting if at >= oldest]
         self.waiting.clear()
         for at, push in kept:
-            if push.method in stream.methods:
+            receives = push.method in stream.methods
+            if receives:
                 stream.put(push)
-            else:
+            if stream.anonymous or not receives:
                 self.waiting.append((at, push))
         if stream.after and self._inbox is not None:
             if self._feeding is None:
-                self._feeding = asyncio.create_task(self._feed(self._inbox), name="pushes")
+                self._feeding = self._supervisor.background("pushes", partial(self._feed, self._inbox))
             elif self._added is not None:
                 self._added.put(NotificationAdded())
 
@@ -156,7 +161,7 @@ class Channel:
         receivers = [stream for stream in self.streams if push.method in stream.methods]
         for stream in receivers:
             stream.put(push)
-        if not receivers:
+        if all(stream.anonymous for stream in receivers):
             self.waiting.append((time.monotonic(), push))
 
     async def record(self, cursors: Mapping[str, int]) -> None:
@@ -191,9 +196,11 @@ class Channel:
         if not lowest:
             return
         found, _ = await inbox.queued(self._subject, lowest)
-        ledger = (await inbox.ledger())[0] if found else ""
+        if not found:
+            return
+        ledger = await inbox.ledger()
         for each in found:
-            push = Push(each.method, inbox.pushed(each.body), each.cursor, ledger)
+            push = Push(each.method, inbox.pushed(each.body), each.cursor, event_id(each, ledger))
             for stream in fed:
                 if each.method in stream.after and (stream.after[each.method] or 0) < each.cursor:
                     stream.put(push)

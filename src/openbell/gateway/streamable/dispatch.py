@@ -11,20 +11,17 @@ from mcp.server.connection import Connection
 from mcp.server.runner import modern_error_data, serve_one
 from mcp_types import SERVER_INFO_META_KEY, ErrorData
 
-from openbell.gateway.admission import Admission
-from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.calls import Call, Calls, CallWatch, tool_call
 from openbell.gateway.interruption import Interruption
 from openbell.gateway.streamable import messages, modern, wire
 from openbell.gateway.streamable.delayed import Delayed
 from openbell.gateway.streamable.exchange import Exchange
 from openbell.gateway.streamable.posts import Post
 from openbell.gateway.streamable.sessions import SoftSession
-from openbell.gateway.watching import CallWatch
 from openbell.protocol.sdk import Server
 from openbell.protocol.server import call_tool
 from openbell.protocol.service import Runner, Service
 from openbell.protocol.session import Scope
-from openbell.protocol.tool import Effect, Tool
 
 REQUEST_CANCELLED = -32800
 _SLOW_SECONDS = 0.05
@@ -36,24 +33,20 @@ class Dispatcher:
 
     def __init__(
         self,
-        name: str,
         service: Service,
         server: Server[Any],
         *,
         runner: Runner | None,
-        resource: str,
-        admission: Admission,
+        calls: Calls,
         watch: CallWatch,
     ) -> None:
-        """`name` is the server's in metrics and the audit log. `runner` calls the tools of the service without the SDK."""
-        self._name = name
+        """`runner` calls the tools of the service without the SDK."""
         self._tools = service.by_name
-        self._needed = {tool.name: _needed(tool) for tool in service.tools}
+        self._known = {tool.name: tool_call(tool) for tool in service.tools}
         self._server = server
         self._server_info = server.server_info_stamp
         self._runner = runner
-        self._resource = resource
-        self._admission = admission
+        self._calls = calls
         self._watch = watch
 
     async def run(
@@ -72,9 +65,11 @@ class Dispatcher:
         if not is_call or not isinstance(name, str):
             await self._answer(exchange, self._serve(message, exchange, client), soft, post.receive)
             return
-        kind = "" if tool is None else str(tool.scope)
-        if (refusal := self._refusal(post, tool, name)) is not None:
-            self._watch.called(post.scope, self._name, name, kind, post.principal, "refused", began)
+        call = Call(name, "", frozenset(), name) if tool is None else self._known[name]
+        scope = Scope.READ if tool is None else tool.scope
+        principal = post.principal
+        refusal = self._calls.refusal(post.scope, principal, call, lambda: self._watch.limit(principal, scope), began)
+        if refusal is not None:
             await refusal.send(post.send, refusal.rpc_body(message["id"]))
             return
         if self._runner is not None and messages.is_plain_call(message):
@@ -82,7 +77,7 @@ class Dispatcher:
             outcome = await self._answer(exchange, work, soft, post.receive, wire.tool_response)
         else:
             outcome = await self._answer(exchange, self._serve(message, exchange, client), soft, post.receive)
-        self._watch.called(post.scope, self._name, name, kind, post.principal, outcome, began)
+        self._calls.record(post.scope, principal, call, outcome, began)
 
     def _serve(
         self, message: dict[str, Any], exchange: Exchange, client: tuple[str, Any, Any]
@@ -99,14 +94,6 @@ class Dispatcher:
             result["resultType"] = "complete"
             result["_meta"][SERVER_INFO_META_KEY] = self._server_info
         return result
-
-    def _refusal(self, post: Post, tool: Tool | None, name: str) -> Refusal | None:
-        """Returns why a call is refused: the token's scopes or the rate limit do not allow it."""
-        if tool is not None and (lacking := self._needed[name] - post.principal.scopes):
-            return self._admission.lacks(post.scope, lacking, post.principal, self._resource, name)
-        if tool is not None and post.principal.anonymous and tool.effect is not Effect.READ:
-            return self._admission.needs_token(post.scope, self._resource, name)
-        return self._watch.limit(post.principal, Scope.READ if tool is None else tool.scope)
 
     async def _answer(
         self,
@@ -150,12 +137,6 @@ class Dispatcher:
         else:
             await exchange.session.replies.sent(number)
         return "error" if error is not None or result.get("isError") else "ok"
-
-
-def _needed(tool: Tool) -> frozenset[Scope]:
-    """Returns the scopes that a call needs: a token for reading alone must not write, whatever the tool's own scope is."""
-    writes = tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}
-    return frozenset({tool.scope, Scope.TRADE} if writes and tool.scope is Scope.READ else {tool.scope})
 
 
 async def _on_disconnect(receive: wire.Receive, act: Callable[[], None]) -> None:

@@ -1,35 +1,39 @@
 """One server at one path: POST takes a message, GET opens the stream of pushes.
 
-The checks come in this order: method, Accept, token, content type, JSON, scope of the tool, rate limit, protocol.
+Around the order of `gateway/calls.py`: method and Accept come before the token; content type, JSON and the protocol between
+slot and scope, because they find the tool.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any, cast
 
 from mcp_types import DEFAULT_NEGOTIATED_VERSION, INVALID_REQUEST, PARSE_ERROR
 
 from openbell.gateway.admission import Admission, Permit
+from openbell.gateway.calls import Calls, CallWatch
 from openbell.gateway.guard.headers import headers_of
 from openbell.gateway.guard.refusals import Refusal
-from openbell.gateway.streamable import messages, modern, wire
+from openbell.gateway.streamable import batches, messages, modern, wire
 from openbell.gateway.streamable.dispatch import Dispatcher
 from openbell.gateway.streamable.exchange import Exchange
 from openbell.gateway.streamable.posts import Post
 from openbell.gateway.streamable.pushes import Pushed, PushStreams
 from openbell.gateway.streamable.resuming import resume
-from openbell.gateway.streamable.sessions import LONGEST_ID, SoftSession, SoftSessions, new_session_id
-from openbell.gateway.watching import CallWatch
-from openbell.protocol.replies import Replies
+from openbell.gateway.streamable.session_header import SessionHeader
+from openbell.gateway.streamable.sessions import SoftSession, SoftSessions, negotiated, new_session_id
+from openbell.protocol.bounds import MOST_VALUES
 from openbell.protocol.sdk import Server, ServerRequestContext
 from openbell.protocol.service import Runner, Service
 from openbell.protocol.session import Principal, Session
+from openbell.stores.threads import Threads
 
 _NO_JSON = "the response is application/json: accept it"
 _NO_EVENTS = "the response is text/event-stream: accept it"
+_NOT_READ = f"Parse error: not JSON, an object has a key twice, or there are more than {MOST_VALUES:,} values"
 _BAD_SESSION = "Mcp-Session-Id is not valid"
-_SESSION_ID = re.compile(rf"[\x21-\x7e]{{1,{LONGEST_ID}}}")
+_WITHOUT_SESSIONS = "2024-11-05"
+"""The revision with handshake whose clients do not know the header Mcp-Session-Id."""
 
 
 def session_of(context: ServerRequestContext[Any, Any]) -> Session:
@@ -53,35 +57,36 @@ class Endpoint:
         pushed: Pushed,
         watch: CallWatch,
         sessions: SoftSessions | None = None,
+        threads: Threads | None = None,
     ) -> None:
         """`resource` is the URL of this endpoint, for which tokens are issued. `runner` calls the tools of the service.
 
-        `pushed` returns the methods that are pushed to a principal here.
+        `pushed` returns the methods that are pushed to a principal here. `threads` read large messages.
         """
         self.name = name
         self.resource = resource
         self._checks = modern.Checks(server)
-        self._dispatcher = Dispatcher(
-            name, service, server, runner=runner, resource=resource, admission=admission, watch=watch
-        )
+        self._calls = Calls(name, resource, admission, watch)
+        self._dispatcher = Dispatcher(service, server, runner=runner, calls=self._calls, watch=watch)
         self._admission = admission
         self._pushes = pushes
         self._pushed = pushed
-        self._watch = watch
         self._sessions = SoftSessions() if sessions is None else sessions
+        self._threads = Threads("messages") if threads is None else threads
 
     async def __call__(self, scope: wire.Scope, receive: wire.Receive, send: wire.Send) -> None:
         """Answer one HTTP request."""
+        echo = SessionHeader(headers_of(scope), send)
         if scope["method"] == "POST":
-            await self._post(scope, receive, send)
+            await self._post(scope, receive, echo)
         elif scope["method"] == "GET":
-            await self._get(scope, receive, send)
+            await self._get(scope, receive, echo)
         else:
-            await wire.answer(send, 405, headers=((b"allow", b"GET, POST"),))
+            await wire.answer(echo, 405, headers=((b"allow", b"GET, POST"),))
 
     # GET
 
-    async def _get(self, scope: wire.Scope, receive: wire.Receive, send: wire.Send) -> None:
+    async def _get(self, scope: wire.Scope, receive: wire.Receive, send: SessionHeader) -> None:
         headers = headers_of(scope)
         version = headers.text(wire.VERSION)
         if version is not None and modern.is_modern(version, None):
@@ -97,62 +102,73 @@ class Endpoint:
         if isinstance(principal, Refusal):
             await self._refuse(principal, send)
             return
-        session = headers.text(wire.SESSION)
-        if session is not None and _SESSION_ID.fullmatch(session) is None:
+        if not send.is_valid:
             await wire.answer(send, 400, wire.error(None, INVALID_REQUEST, _BAD_SESSION))
             return
-        echo = () if session is None else ((wire.SESSION, session.encode("ascii")),)
-        event = headers.text(wire.LAST_EVENT)
+        session, event = send.session, headers.text(wire.LAST_EVENT)
         claim = self._pushes.claim(principal)
         if isinstance(claim, Refusal):
             await self._refuse(claim, send)
             return
         with claim:
             if event and session is not None and (found := self._soft(principal, session).log(event)) is not None:
-                await resume(*found, receive, send, echo)
+                await resume(*found, receive, send)
             else:
                 methods = self._pushed(principal)
                 permit = Permit(self._admission, scope, self.resource, principal)
-                await self._pushes.serve(principal, methods, event, version, receive, send, echo, permit)
+                await self._pushes.serve(principal, methods, event, version, receive, send, permit)
 
     # POST
 
-    async def _post(self, scope: wire.Scope, receive: wire.Receive, send: wire.Send) -> None:
+    async def _post(self, scope: wire.Scope, receive: wire.Receive, send: SessionHeader) -> None:
         headers = headers_of(scope)
         if not wire.accepts(headers, wire.JSON, missing=True):
             await wire.answer(send, 406, wire.error(None, INVALID_REQUEST, _NO_JSON))
             return
-        principal = await self._admission.admit(scope, self.resource)
-        if isinstance(principal, Refusal):
-            await self._refuse(principal, send)
+        entered = await self._calls.enter(scope)
+        if isinstance(entered, Refusal):
+            await entered.send(send, entered.rpc_body(None))
             return
-        claim = self._watch.claim(principal)
-        if isinstance(claim, Refusal):
-            await self._refuse(claim, send)
-            return
+        principal, claim = entered
         with claim:
             await self._message(Post(scope, headers, receive, send, principal, claim))
 
     async def _refuse(self, refusal: Refusal, send: wire.Send, request: Any = None) -> None:
-        self._watch.refused(refusal.reason)
+        self._calls.refuse(refusal)
         await refusal.send(send, refusal.rpc_body(request))
 
     async def _message(self, post: Post) -> None:
-        """Take one message of an admitted client."""
+        """Take the body of an admitted client: a message, or a batch of them."""
         if not post.is_json:
             text = "send Content-Type: application/json, without compression"
             await wire.answer(post.send, 415, wire.error(None, INVALID_REQUEST, text))
             return
         if (body := await wire.read_body(post.receive)) is None:
             return
-        if post.session is not None and _SESSION_ID.fullmatch(post.session) is None:
-            await wire.answer(post.send, 400, wire.error(None, INVALID_REQUEST, _BAD_SESSION))
+        if not post.echo.is_valid:
+            await post.refuse(400, INVALID_REQUEST, _BAD_SESSION)
             return
         try:
-            message = messages.parse(body)
+            message = await messages.read(body, self._threads)
         except ValueError:
-            await post.refuse(400, PARSE_ERROR, "Parse error: not JSON, or an object has a key twice")
+            await post.refuse(400, PARSE_ERROR, _NOT_READ)
             return
+        if not isinstance(message, list):
+            await self._take(post, message)
+        elif (refused := batches.wrong(message, self._revision(post))) is not None:
+            await post.refuse(400, INVALID_REQUEST, refused)
+        else:
+            soft = None if post.session is None else self._soft(post.principal, post.session)
+            permit = Permit(self._admission, post.scope, self.resource, post.principal)
+            await batches.answer(post, message, self._take, permit, soft)
+
+    def _revision(self, post: Post) -> str:
+        """Returns the revision with handshake of a client, whose header may not name it."""
+        known = None if post.session is None else self._soft(post.principal, post.session).revision
+        return known or post.version or DEFAULT_NEGOTIATED_VERSION
+
+    async def _take(self, post: Post, message: Any) -> None:
+        """Answer one message."""
         if (wrong := messages.wrong(message)) is not None:
             await post.refuse(400, INVALID_REQUEST, wrong, messages.id_of(message))
         elif "method" not in message or "id" not in message:
@@ -182,7 +198,8 @@ class Endpoint:
         await post.answer(202)
 
     async def _modern(self, post: Post, message: dict[str, Any]) -> None:
-        """Answer a request of a revision without handshake."""
+        """Answer a request of a revision without handshake. It has no sessions."""
+        post.echo.session = None
         route = self._checks.route(post.version, post.headers, message)
         if isinstance(route, modern.Rejection):
             await post.refuse(route.status, route.code, route.message, message["id"], route.data)
@@ -210,11 +227,12 @@ class Endpoint:
             await post.refuse(wrong.status, wrong.code, wrong.message, message["id"])
             return
         begins = message["method"] == "initialize"
-        if begins and post.session is None:
-            post.session = new_session_id()
+        params = message.get("params") or {}
+        if begins and post.session is None and negotiated(params.get("protocolVersion")) != _WITHOUT_SESSIONS:
+            post.echo.session = new_session_id()
         soft = None if post.session is None else self._soft(post.principal, post.session)
         if soft is not None and begins:
-            soft.initialize(message.get("params") or {})
+            soft.initialize(params)
         version = post.version or DEFAULT_NEGOTIATED_VERSION
         exchange = self._exchange(post, message, soft, version)
         known = (version, soft.client_info, soft.capabilities) if soft else (version, None, None)
@@ -226,7 +244,7 @@ class Endpoint:
         session = Session(
             post.principal,
             self._pushes.sender(post.principal),
-            Replies(),
+            post.replies,
             soft.session if soft else None,
             stateless=True,
         )
@@ -238,7 +256,6 @@ class Endpoint:
             version=version,
             modern=is_modern,
             streams=post.streams,
-            headers=() if is_modern else post.echo,
             params=message.get("params"),
         )
 

@@ -42,10 +42,9 @@ class Exchange:
         version: str,
         modern: bool,
         streams: bool,
-        headers: wire.Headers = (),
         params: Mapping[str, Any] | None = None,
     ) -> None:
-        """`streams` is True if the client accepts a stream of events; `headers` are those of the response."""
+        """`streams` is True if the client accepts a stream of events."""
         self.request_id = request_id
         self.modern = modern
         self.session = session
@@ -56,10 +55,10 @@ class Exchange:
         self._soft = soft
         self._resumable = self.can_send_request and version >= RESUMABLE_SINCE
         self._streams = streams
-        self._headers = headers
         self._params = params
         self._log: StreamLog | None = None
         self._streaming = self._closed = False
+        self._beginning = asyncio.Lock()
 
     # What only the SDK asks for. Its values would refer to this object, and only the garbage collector could free it.
 
@@ -123,13 +122,14 @@ class Exchange:
 
     async def begin_stream(self) -> None:
         """Turn the response into a stream of events."""
-        if self._streaming:
-            return
-        self._streaming = True
-        await wire.begin_events(self._send, self._headers)
-        if self._resumable and self._soft is not None:
-            self._log = self._soft.new_log()
-            await wire.part(self._send, wire.priming_event(self._log.latest()))
+        async with self._beginning:  # a client that reads slowly delays even the headers: no body may pass them
+            if self._streaming:
+                return
+            await wire.begin_events(self._send)
+            self._streaming = True
+            if self._resumable and self._soft is not None:
+                self._log = self._soft.new_log()
+                await wire.part(self._send, wire.priming_event(self._log.latest()))
 
     async def _event(self, message: bytes, *, last: bool = False) -> None:
         await self.begin_stream()
@@ -146,10 +146,10 @@ class Exchange:
 
     async def finish(self, message: bytes, status: int = 200) -> None:
         """Send the response."""
-        if self._streaming:
+        if self._streaming or self._beginning.locked():
             await self._event(message, last=True)
         else:
-            await wire.answer(self._send, status, message, self._headers)
+            await wire.answer(self._send, status, message)
 
     async def keep_alive(self) -> None:
         """Begin a stream with comments if the response takes long, and the client accepts a stream."""

@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import Any
 
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY
-from pydantic_core import from_json
 
 from openbell.gateway.streamable.sessions import SoftSession
+from openbell.protocol.bounds import MOST_VALUES, Size, size_of
+from openbell.protocol.json_text import parse
 from openbell.protocol.sdk import MCPError
-
-_KEY = re.compile(rb'"[ \t\r\n]*:')
-"""The end of each key of an object. A text may also contain it, behind a backslash."""
+from openbell.stores.threads import Threads
 
 
-def parse(body: bytes) -> Any:
-    """Returns the JSON of a body. Raises `ValueError` if it is none, has NaN, or has an object with a key twice.
-
-    Programs disagree about which of two equal keys counts: one could check a message that another runs.
+async def read(body: bytes, threads: Threads) -> Any:
+    """Returns the JSON of a body, see `parse`; a large one is read in a thread. Raises `ValueError` also if it has too
+    many values.
     """
-    found = from_json(body, allow_inf_nan=False)
-    if len(_KEY.findall(body)) != _count_keys(found):
-        json.loads(body, object_pairs_hook=_once)
-    return found
-
-
-def _count_keys(value: Any) -> int:
-    count, left = 0, [value]
-    while left:
-        each = left.pop()
-        kind = type(each)
-        if kind is dict:
-            count += len(each)
-            left.extend(each.values())
-        elif kind is list:
-            left.extend(each)
-    return count
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key is given twice")
-    return found
+    size = size_of(body)
+    if size is Size.TOO_LARGE:
+        raise ValueError(f"more than {MOST_VALUES} values")
+    return parse(body) if size is Size.QUICK else await threads.run(parse, body)
 
 
 def resolve(soft: SoftSession, message: dict[str, Any]) -> None:
@@ -63,8 +39,6 @@ def resolve(soft: SoftSession, message: dict[str, Any]) -> None:
 
 def wrong(message: Any) -> str | None:
     """Returns why JSON is not a message; None if it is one."""
-    if isinstance(message, list):
-        return "Invalid Request: batches are not supported, send one message"
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         return "Invalid Request: not a JSON-RPC 2.0 message"
     if "method" in message:

@@ -7,41 +7,44 @@ from typing import Any
 from openbell.gateway.guard.headers import RequestHeaders
 from openbell.gateway.guard.limits import Claim
 from openbell.gateway.streamable import wire
+from openbell.gateway.streamable.session_header import SessionHeader
+from openbell.protocol.replies import Replies
 from openbell.protocol.session import Principal
 
 
 class Post:
     """A POST whose token was accepted."""
 
-    __slots__ = ("claim", "headers", "principal", "receive", "scope", "send", "session", "streams", "version")
+    __slots__ = ("claim", "echo", "headers", "principal", "receive", "replies", "scope", "send", "streams", "version")
 
     def __init__(
         self,
         scope: wire.Scope,
         headers: RequestHeaders,
         receive: wire.Receive,
-        send: wire.Send,
+        echo: SessionHeader,
         principal: Principal,
         claim: Claim,
     ) -> None:
-        """`claim` is the slot of the request."""
+        """`echo` sends the response, `claim` is the slot of the request."""
         self.scope = scope
         self.headers = headers
         self.receive = receive
-        self.send = send
+        self.echo = echo
+        self.send: wire.Send = echo
         self.principal = principal
         self.claim = claim
         self.version = headers.text(wire.VERSION)
         """The protocol revision of the header."""
-        self.session = headers.text(wire.SESSION)
-        """The session id of the header, or of the session that begins with this request."""
+        self.replies = Replies()
+        """Work that runs after the responses have been sent."""
         self.streams = wire.accepts(headers, wire.EVENTS, missing=False)
         """True if the client accepts a stream of events."""
 
     @property
-    def echo(self) -> wire.Headers:
-        """The headers of the response."""
-        return () if self.session is None else ((wire.SESSION, self.session.encode("latin-1")),)
+    def session(self) -> str | None:
+        """The session id of the header, or of the session that begins with this request."""
+        return self.echo.session
 
     @property
     def is_json(self) -> bool:
@@ -52,7 +55,7 @@ class Post:
 
     async def answer(self, status: int, body: bytes = b"") -> None:
         """Send a whole response."""
-        await wire.answer(self.send, status, body, self.echo)
+        await wire.answer(self.send, status, body)
 
     async def refuse(self, status: int, code: int, message: str, request: Any = None, data: Any = None) -> None:
         """Send an error response."""

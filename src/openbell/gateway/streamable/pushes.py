@@ -1,9 +1,9 @@
 """The streams of pushes of all principals: which are open, what each begins with, and how it ends.
 
-One reader of the queue for each principal feeds all of its open streams (`Channel`). The id of an event is its position in
-the ledger, so that a client can resume at any gateway process. A stream that resumes nothing begins with the notifications
-that were not pushed to any client yet, at most an hour old. A desk that cannot write its records queues nothing: its
-notifications have no id, and wait in this process while a principal has no stream.
+One reader of the queue for each principal feeds all of its open streams (`Channel`). With the id of an event
+(`desk.trading.event_ids`) a client can resume at any gateway process. A stream that resumes nothing begins with the
+notifications that were not pushed to any client yet, at most an hour old. A desk that cannot write its records queues
+nothing: its notifications have no id, and wait in this process while a principal has no stream.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, M
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
-from openbell.desk.trading.inbox import Inbox
+from openbell.desk.alerts.inbox import Inbox
+from openbell.desk.events.supervision import Supervisor
 from openbell.gateway.admission import Permit
 from openbell.gateway.guard.limits import Claim, Slots
 from openbell.gateway.guard.refusals import Refusal
@@ -32,7 +33,6 @@ Pushed = Callable[[Principal], frozenset[str]]
 KEEP_ALIVE_SECONDS = 30.0
 MOST_STREAMS = 5_000
 MOST_STREAMS_EACH = 2_000
-_MOST_DIGITS = 18
 _BUSY = Refusal(503, "too_many_streams", "Too many streams are open: retry later.", 5.0)
 _TOO_MANY = Refusal(
     429, "too_many_streams", f"This principal has {MOST_STREAMS_EACH:,} open streams: close one before another.", 5.0
@@ -49,9 +49,14 @@ class PushStreams:
         most: int = MOST_STREAMS,
         each: int = MOST_STREAMS_EACH,
         keep_alive: float = KEEP_ALIVE_SECONDS,
+        supervisor: Supervisor | None = None,
     ) -> None:
-        """`inbox` returns the inbox; None if this desk cannot push from it. `each` is the limit of one principal."""
+        """`inbox` returns the inbox; None if this desk cannot push from it. `each` is the limit of one principal.
+
+        `supervisor` runs the readers of the queue.
+        """
         self._inbox = inbox
+        self._supervisor = supervisor or Supervisor()
         self._slots = Slots(most, each, busy=_BUSY, too_many=_TOO_MANY)
         self._keep_alive = keep_alive
         self._channels: dict[str, Channel] = {}
@@ -79,7 +84,9 @@ class PushStreams:
     def _channel(self, principal: Principal) -> Channel:
         found = self._channels.get(principal.subject)
         if found is None:
-            found = self._channels[principal.subject] = Channel(principal.subject, self._inbox(), self._recorder)
+            found = self._channels[principal.subject] = Channel(
+                principal.subject, self._inbox(), self._recorder, self._supervisor
+            )
         return found
 
     async def serve(
@@ -90,15 +97,14 @@ class PushStreams:
         version: str | None,
         receive: wire.Receive,
         send: wire.Send,
-        headers: wire.Headers,
         permit: Permit | None = None,
     ) -> None:
         """Send pushes of some methods to one client until it disconnects. `event` is the id after which it resumes."""
         gone = asyncio.ensure_future(wire.disconnected(receive))
         try:
-            after = await self._position(event)
+            after = await self._position(principal, event)
             async with self.opened(principal, methods, after, gone, permit) as pushes:
-                await wire.begin_events(send, headers)
+                await wire.begin_events(send)
                 can_resume = event and after is not None and (version or "") >= RESUMABLE_SINCE
                 await wire.part(send, wire.priming_event(event) if event and can_resume else wire.KEEP_ALIVE)
                 async for push in pushes:
@@ -122,7 +128,7 @@ class PushStreams:
         It yields pushes until the client is gone, its permit ends or the gateway closes, and None after 30 s without any. A
         push counts as sent when the next one is asked for.
         """
-        stream = Stream(methods, after)
+        stream = Stream(methods, after, anonymous=principal.anonymous)
         channel = self._channel(principal)
         if stream.after and after is None:
             recorded = await self._recorded(principal, stream.after)
@@ -147,18 +153,16 @@ class PushStreams:
             if not channel.streams and not channel.waiting:
                 self._channels.pop(principal.subject, None)
 
-    async def _position(self, event: str | None) -> int | None:
+    async def _position(self, principal: Principal, event: str | None) -> int | None:
         """Returns the cursor of an event id; None if it is not one of this ledger, for example from before a reset."""
-        cursor, _, ledger = (event or "").partition("-")
-        if not cursor.isascii() or not cursor.isdigit() or len(cursor) > _MOST_DIGITS:
-            return None
         inbox = self._inbox()
+        if event is None or inbox is None:
+            return None
         try:
-            own, newest = ("", 0) if inbox is None else await inbox.ledger()
+            return await inbox.position(principal.subject, event)
         except OpenbellError as error:
             log.warning("a stream cannot be resumed: %s", error)
             return None
-        return int(cursor) if ledger == own and int(cursor) <= newest else None
 
     async def _recorded(self, principal: Principal, methods: Mapping[str, int | None]) -> dict[str, int]:
         """Returns the cursors of the last pushes of some methods that were sent; empty if they cannot be read now."""
@@ -177,7 +181,7 @@ class PushStreams:
                 yield push
                 if stream.ended:
                     return  # it may not have arrived: the next stream begins with it
-                if push.cursor:
+                if push.cursor and not stream.anonymous:
                     sent[push.method] = push.cursor
                     channel.sent[push.method] = max(push.cursor, channel.sent.get(push.method, 0))
             if sent:

@@ -10,11 +10,9 @@ from openbell.gateway.streamable.exchange import PING_SECONDS
 from openbell.gateway.streamable.sessions import StreamLog
 
 
-async def resume(
-    log: StreamLog, number: int, receive: wire.Receive, send: wire.Send, headers: wire.Headers = ()
-) -> None:
+async def resume(log: StreamLog, number: int, receive: wire.Receive, send: wire.Send) -> None:
     """Send the events of a log after a number, until its end or until the client disconnects."""
-    await wire.begin_events(send, headers)
+    await wire.begin_events(send)
     gone = asyncio.ensure_future(wire.disconnected(receive))
     try:
         while not gone.done():

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from pydantic_core import to_json
 
 from openbell.protocol.replies import Replies
@@ -20,7 +21,6 @@ from openbell.protocol.session import Notify, Principal, Session
 MOST = 10_000
 MOST_PER_PRINCIPAL = 1_000
 IDLE_SECONDS = 1800.0
-LONGEST_ID = 128
 LONGEST_CLIENT = 16_384
 """Bytes of what a session keeps about its client."""
 _LOGS = 16
@@ -74,6 +74,8 @@ class SoftSession:
         self.session = Session(principal, notify, Replies())
         self.client_info: Any = None
         self.capabilities: Any = None
+        self.revision: str | None = None
+        """The revision that the client has negotiated; None if it has not, or with another process."""
         self.waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
         """Requests to the client that it has not answered, by id."""
         self._running: dict[Any, list[Callable[[], None]]] = {}
@@ -82,7 +84,8 @@ class SoftSession:
         self._logs: OrderedDict[str, StreamLog] = OrderedDict()
 
     def initialize(self, params: Mapping[str, Any]) -> None:
-        """Keep what a client says about itself, unless it is too long."""
+        """Keep what a client says about itself, unless it is too long, and the revision that its answer names."""
+        self.revision = negotiated(params.get("protocolVersion"))
         if len(to_json(params)) <= LONGEST_CLIENT:
             self.client_info, self.capabilities = params.get("clientInfo"), params.get("capabilities")
 
@@ -159,6 +162,11 @@ class SoftSessions:
         self._counts[key[0]] -= 1
         if not self._counts[key[0]]:
             del self._counts[key[0]]
+
+
+def negotiated(asked: Any) -> str:
+    """Returns the revision that a client gets for the one that it has asked for: the same, or the newest with handshake."""
+    return asked if asked in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
 
 
 def new_session_id() -> str:

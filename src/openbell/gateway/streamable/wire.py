@@ -14,6 +14,7 @@ from openbell.gateway.guard.headers import RequestHeaders
 Scope = asgi.Scope
 Receive = asgi.Receive
 Send = asgi.Send
+Message = asgi.Message
 Headers = tuple[tuple[bytes, bytes], ...]
 
 JSON = b"application/json"
@@ -61,14 +62,15 @@ def response(request: Any, result: Any) -> bytes:
 
 
 def tool_response(request: Any, result: dict[str, Any]) -> bytes:
-    """Returns the response to a call of a tool whose last block of content is its structured content as JSON.
+    """Returns the response to a call of a tool whose first text block is its structured content as JSON.
 
     That JSON is written once, because it takes most of the time of a large result.
     """
     if "structuredContent" not in result:
         return response(request, result)
     before = {name: value for name, value in result.items() if name not in {"structuredContent", "resultType"}}
-    payload, kind = result["content"][-1]["text"].encode(), result.get("resultType")
+    payload = next(block["text"] for block in result["content"] if block["type"] == "text").encode()
+    kind = result.get("resultType")
     after = b"" if kind is None else b',"resultType":%s' % to_json(kind)
     return b'%s,"structuredContent":%s%s}}' % (response(request, before)[:-2], payload, after)
 
@@ -110,9 +112,9 @@ async def answer(send: Send, status: int, body: bytes = b"", headers: Headers = 
     await send({"type": "http.response.body", "body": body})
 
 
-async def begin_events(send: Send, headers: Headers = ()) -> None:
+async def begin_events(send: Send) -> None:
     """Begin a response that is a stream of events."""
-    await send({"type": "http.response.start", "status": 200, "headers": [*EVENT_HEADERS, *headers]})
+    await send({"type": "http.response.start", "status": 200, "headers": [*EVENT_HEADERS]})
 
 
 async def part(send: Send, body: bytes, *, last: bool = False) -> None:

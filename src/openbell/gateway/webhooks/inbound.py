@@ -6,7 +6,6 @@ import logging
 import math
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from openbell.desk.webhooks.receiving import LARGEST, Receiver
+from openbell.desk.alerts.webhooks.receiving import LARGEST, Receiver
 from openbell.market.errors import OpenbellError
+from openbell.net.rates import Buckets, Rate
 
 if TYPE_CHECKING:
     from openbell.desk.desk import Desk
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PATH = "/webhooks/{id}"
-BURST, PER_SECOND = 60, 2.0
-"""How many requests of one id are accepted at once, and how many more each second."""
-_MOST_IDS = 4_096
+RATE = Rate(per_minute=120, burst=60)
+"""Requests of one id."""
+_MOST_IDS = 10_000
 _ID = re.compile(r"in_[0-9a-f]{32}")
 
 
@@ -39,7 +39,8 @@ class Inbound:
 
     def __init__(self, receiver: Receiver, clock: Callable[[], float] = time.monotonic) -> None:
         self._receiver = receiver
-        self._limits = _Limits(clock)
+        self._buckets = Buckets(RATE, _MOST_IDS)
+        self._clock = clock
 
     async def answer(self, request: Request) -> Response:
         """Returns 200 if the request was recorded, 404 for an unknown id and for a wrong secret alike."""
@@ -47,7 +48,7 @@ class Inbound:
             return _refusal(503, "this desk does not receive webhooks: it is read-only or its clock is not the present")
         webhook_id = str(request.path_params["id"])
         # The same for ids that exist and ids that do not.
-        if wait := self._limits.take(webhook_id[:64]):
+        if wait := self._buckets.take(webhook_id[:64], self._clock()):
             return _refusal(429, "too many requests", {"Retry-After": str(math.ceil(wait))})
         try:
             body = await _body(request)
@@ -83,23 +84,3 @@ async def _body(request: Request) -> bytes | None:
         if len(body) > LARGEST:
             return None
     return bytes(body)
-
-
-class _Limits:
-    """A token bucket for each id; the ids that were used longest ago are forgotten."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """Tokens, and when they were counted."""
-
-    def take(self, key: str) -> float:
-        """Take a token; returns 0, or the seconds until there is one."""
-        now = self._clock()
-        left, counted = self._buckets.pop(key, (float(BURST), now))
-        left = min(float(BURST), left + max(0.0, now - counted) * PER_SECOND)
-        taken = left >= 1
-        self._buckets[key] = (left - 1 if taken else left, now)
-        if len(self._buckets) > _MOST_IDS:
-            self._buckets.popitem(last=False)
-        return 0.0 if taken else (1 - left) / PER_SECOND

@@ -14,16 +14,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openbell.desk.events import AlertFired, Listener, OrderChanged, WebhookChanged
-from openbell.desk.leased_work import LeasedWork, WorkStatus
-from openbell.desk.webhooks.outbox import Outbox
-from openbell.desk.webhooks.signing import HEADER, sign
-from openbell.feeds.pacing import retry_after
+from openbell.desk.alerts.webhooks.outbox import Outbox
+from openbell.desk.alerts.webhooks.signing import HEADER, sign
+from openbell.desk.events.hub import AlertFired, Listener, OrderChanged, WebhookChanged
+from openbell.desk.events.leased_work import LeasedWork
+from openbell.desk.events.leases import LeasesInRecords
+from openbell.desk.events.supervision import State, WorkStatus
 from openbell.gateway.outbound import Outbound
 from openbell.market.errors import OutboundFailed, OutboundRefused
+from openbell.net.vendor_pace import retry_after
 from openbell.stores.port import Lease
 from openbell.stores.records import webhooks as queries
-from openbell.stores.records.view import View
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.webhooks import Delivery, Webhook
 
 if TYPE_CHECKING:
@@ -92,15 +94,16 @@ class WebhookSender:
     async def run(self) -> None:
         """Send until cancelled. Returns at once if this desk is read-only or its clock is not the present."""
         if not self._active:
-            self.status.state = "off: this desk is read-only or its clock is not the present"
+            self.status.become(State.OFF, "off: this desk is read-only or its clock is not the present")
             return
-        await LeasedWork(self._records, LEASE, LEASE, self.status, self._until_wanted).run(self._work)
+        leases = LeasesInRecords(self._records)
+        await LeasedWork(leases, LEASE, LEASE, self.status, ready=self._until_wanted).run(self._work)
 
     async def _until_wanted(self) -> None:
         """Wait until there is an outbound webhook: a desk without one needs no lease."""
         with self._hub.listen(WebhookChanged) as changed:
             while not await self._records.read(queries.has_outbound):
-                self.status.state = "no webhooks"
+                self.status.become(State.IDLE, "no webhooks")
                 await changed.wait()
 
     async def _work(self, lease: Lease, renewing: asyncio.Task[None]) -> None:

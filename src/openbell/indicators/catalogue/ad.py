@@ -5,22 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.money_flow import money_flow, money_flow_of
-from openbell.indicators.spec import Bar, Indicator
+from openbell.indicators.money_flow import money_flow
+from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars
 
 
 def _compute(bars: Bars) -> Channels:
     return Channels(lines=(Line("AD", np.cumsum(money_flow(bars))),))
-
-
-class _Stream:
-    def __init__(self) -> None:
-        self._total = 0.0
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        self._total += money_flow_of(bar)
-        return (self._total,)
 
 
 INDICATOR = Indicator(
@@ -29,7 +20,6 @@ INDICATOR = Indicator(
     description="Running total of the volume, weighed by where each bar closed in its range",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda: 1,
     cumulative=True,
     aliases=("ad_line", "adline", "accumulation_distribution", "adl"),

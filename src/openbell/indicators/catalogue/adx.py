@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from math import isnan, nan
-
 import numpy as np
 
 from openbell.indicators.averages import wilder
 from openbell.indicators.catalogue.atr import true_range
 from openbell.indicators.channels import Channels, Level, Line
-from openbell.indicators.exact_averages import wilder as running_wilder
+from openbell.indicators.float_ties import above
 from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.ties import above
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
@@ -41,37 +38,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     )
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._reach = running_wilder(length)
-        self._plus = running_wilder(length)
-        self._minus = running_wilder(length)
-        self._strength = running_wilder(length)
-        self._before: Bar | None = None
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        before, self._before = self._before, bar
-        if before is None:
-            return nan, nan, nan
-        up, down = bar.high - before.high, before.low - bar.low
-        reach = self._reach.update(max(bar.high, before.close) - min(bar.low, before.close))
-        rose = self._plus.update(up if up > 0.0 and above(up, down, bar.high) else 0.0)
-        fell = self._minus.update(down if down > 0.0 and above(down, up, bar.high) else 0.0)
-        if isnan(reach):
-            return nan, nan, nan
-        plus = 100.0 * (rose / reach) if reach else 0.0
-        minus = 100.0 * (fell / reach) if reach else 0.0
-        both = plus + minus
-        return self._strength.update(100.0 * (abs(plus - minus) / both) if both else 0.0), plus, minus
-
-
 INDICATOR = Indicator(
     name="adx",
     title="ADX",
     description="Wilder's average directional index with the directional indicators +DI and -DI",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: 2 * length,
     parameters=(Parameter("length", 14, 1, 500, aliases=("period", "di_length")),),
     aliases=("dmi", "average_directional_index", "directional_movement", "directional_movement_index"),

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from openbell.indicators.averages import wilder
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.displacement import MAX_OFFSET, Delay, beyond_the_last, shifted_later
-from openbell.indicators.exact_averages import wilder as running_wilder
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.displacement import MAX_OFFSET, beyond_the_last, shifted_later
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 PARTS = (("jaw", 21, 8), ("teeth", 13, 5), ("lips", 8, 3))
@@ -30,22 +29,12 @@ def _compute(bars: Bars, **chosen: int) -> Channels:
     return Channels(lines=tuple(lines))
 
 
-class _Stream:
-    def __init__(self, **chosen: int) -> None:
-        self._lines = [(running_wilder(length), Delay(offset)) for length, offset in _lines(chosen)]
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        middle = (bar.high + bar.low) / 2.0
-        return tuple([delay.update(average.update(middle)) for average, delay in self._lines])
-
-
 INDICATOR = Indicator(
     name="alligator",
     title="Alligator",
     description="Williams' alligator: three smoothed averages of each bar's middle, drawn 8, 5 and 3 bars later",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda **chosen: max(map(sum, _lines(chosen))),
     parameters=(
         *(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import exp
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.weighted import RunningWeightedAverage, shares, weighted_average
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.weighted import shares, weighted_average
 from openbell.market.bars import Bars
 
 
@@ -19,21 +19,12 @@ def _compute(bars: Bars, length: int, offset: float, sigma: float) -> Channels:
     return Channels(lines=(Line("ALMA", weighted_average(bars.close, _weights(length, offset, sigma))),))
 
 
-class _Stream:
-    def __init__(self, length: int, offset: float, sigma: float) -> None:
-        self._average = RunningWeightedAverage(_weights(length, offset, sigma))
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return (self._average.update(bar.close),)
-
-
 INDICATOR = Indicator(
     name="alma",
     title="ALMA",
     description="Arnaud Legoux moving average of the close: Gaussian weights, centred near the latest bar",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, offset, sigma: length,  # noqa: ARG005 - takes every parameter
     parameters=(
         Parameter("length", 9, 1, 1000),

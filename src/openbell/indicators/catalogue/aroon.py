@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
-from math import nan
-
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
@@ -29,46 +26,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("Up", up), Line("Down", down)), y_range=(0.0, 100.0))
 
 
-class _SinceHighest:
-    """The age in bars of the highest of the latest values. The queue holds values that can still become the highest."""
-
-    def __init__(self, length: int) -> None:
-        self._length = length
-        self._queue: deque[tuple[int, float]] = deque()
-
-    def update(self, at: int, value: float) -> int:
-        queue = self._queue
-        while queue and queue[-1][1] < value:
-            queue.pop()
-        queue.append((at, value))
-        if queue[0][0] < at - self._length:
-            queue.popleft()
-        return at - queue[0][0]
-
-
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._high = _SinceHighest(length)
-        self._low = _SinceHighest(length)
-        self._length = length
-        self._at = -1
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        self._at += 1
-        since_high, since_low = self._high.update(self._at, bar.high), self._low.update(self._at, -bar.low)
-        if self._at < self._length:
-            return nan, nan
-        step = 100.0 / self._length
-        return step * (self._length - since_high), step * (self._length - since_low)
-
-
 INDICATOR = Indicator(
     name="aroon",
     title="Aroon",
     description="How recently the highest high (Up) and the lowest low (Down) came, 100 for this bar",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 14, 2, 500),),
     inputs=("high", "low"),

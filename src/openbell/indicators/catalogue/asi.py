@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
@@ -30,38 +30,12 @@ def _compute(bars: Bars, limit: float) -> Channels:
     return Channels(lines=(Line("ASI", values),), hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, limit: float) -> None:
-        self._limit, self._total = limit, 0.0
-        self._before: Bar | None = None
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        if self._before is not None:
-            self._total += self._swing(self._before, bar)
-        self._before = bar
-        return (self._total,)
-
-    def _swing(self, last: Bar, bar: Bar) -> float:
-        before = last.close
-        up, down = abs(bar.high - before), abs(bar.low - before)
-        if before > bar.high:
-            reach = down - 0.5 * up
-        elif before < bar.low:
-            reach = up - 0.5 * down
-        else:
-            reach = bar.high - bar.low
-        reach += 0.25 * abs(before - last.open)
-        move = (bar.close - before) + 0.5 * (bar.close - bar.open) + 0.25 * (before - last.open)
-        return 50.0 * (move / reach) * (max(up, down) / self._limit) if reach > 0.0 else 0.0
-
-
 INDICATOR = Indicator(
     name="asi",
     title="ASI",
     description="Wilder's accumulative swing index: running total of swings that weigh close, open and range of two bars",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda limit: 1,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("limit", 10.0, 0.0001, 1_000_000.0),),
     aliases=("accumulative_swing", "accumulative_swing_index"),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from openbell.indicators.average_range import RunningAtr
 from openbell.indicators.averages import wilder
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
@@ -30,21 +29,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("ATR", atr(bars, length)),))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._average = RunningAtr(length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return (self._average.update(bar),)
-
-
 INDICATOR = Indicator(
     name="atr",
     title="ATR",
     description="Wilder's average of the true range",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 14, 1, 500, aliases=("period",)),),
     aliases=("average_true_range",),

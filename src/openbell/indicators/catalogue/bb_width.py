@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import RunningDeviation, mean_and_deviation
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.sums import mean_and_deviation
 from openbell.market.bars import Bars
 
 PARAMETERS = (
@@ -18,23 +18,12 @@ def _compute(bars: Bars, length: int, std_dev: float) -> Channels:
     return Channels(lines=(Line("BBW", 2.0 * std_dev * deviation / middle),))
 
 
-class _Stream:
-    def __init__(self, length: int, std_dev: float) -> None:
-        self._window, self._std_dev = RunningDeviation(length), std_dev
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        close = bar.close
-        offset, deviation = self._window.update(close)
-        return (2.0 * self._std_dev * deviation / (close + offset),)
-
-
 INDICATOR = Indicator(
     name="bb_width",
     title="BBW",
     description="Distance between the Bollinger bands over their simple average",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, std_dev: length,  # noqa: ARG005 - takes every parameter
     parameters=PARAMETERS,
     aliases=("bbw", "bollinger_bands_width", "bollinger_bandwidth"),

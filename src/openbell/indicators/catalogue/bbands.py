@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from openbell.indicators.averages import sma_and_deviation
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import RunningDeviation
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
@@ -22,25 +21,12 @@ def _compute(bars: Bars, period: int, std_dev: float) -> Channels:
     )
 
 
-class _Stream:
-    def __init__(self, period: int, std_dev: float) -> None:
-        self._window = RunningDeviation(period)
-        self._width = std_dev
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        close = bar.close
-        offset, deviation = self._window.update(close)
-        middle, width = close + offset, self._width * deviation
-        return middle + width, middle, middle - width
-
-
 INDICATOR = Indicator(
     name="bbands",
     title="BB",
     description="Bollinger bands: simple average of the close and population deviations around it",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda period, std_dev: period,  # noqa: ARG005 - takes every parameter
     parameters=(
         Parameter("period", 20, 1, 1000, aliases=("length",)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.spec import Bar, Indicator
+from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars
 
 
@@ -15,19 +15,12 @@ def _compute(bars: Bars) -> Channels:
     return Channels(lines=(Line("BOP", values),), hlines=(ZERO,), y_range=(-1.0, 1.0))
 
 
-class _Stream:
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        height = bar.high - bar.low
-        return ((bar.close - bar.open) / height if height > 0.0 else 0.0,)
-
-
 INDICATOR = Indicator(
     name="bop",
     title="BOP",
     description="Balance of power: the move from open to close over the range of each bar",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda: 1,
     aliases=("balance_of_power",),
     inputs=("open", "high", "low", "close"),

@@ -12,54 +12,26 @@ from math import nan
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.money_flow import money_flow, money_flow_of
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.money_flow import money_flow
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
-class _Distance:
+def _distances(flows: list[float], length: int) -> list[float]:
     """The accumulation/distribution line less its exponential average, which starts with the simple average."""
-
-    __slots__ = ("_count", "_keep", "_length", "_seed", "_value")
-
-    def __init__(self, length: int) -> None:
-        self._length = length
-        self._keep = 1.0 - 2.0 / (length + 1)
-        self._count = 0
-        self._seed = 0.0
-        self._value = nan
-
-    def update(self, flow: float) -> float:
-        """The distance after a bar with this money flow."""
-        if self._count == self._length:
-            self._value = self._keep * (self._value + flow)
-            return self._value
-        self._seed += self._count * flow
-        self._count += 1
-        if self._count == self._length:
-            self._value = self._seed / self._length
-        return self._value
-
-    def follow(self, flows: list[float]) -> list[float]:
-        """The distance after each bar of a whole series."""
-        found = [self.update(flow) for flow in flows[: self._length]]
-        value, keep = self._value, self._keep
-        return found + [value := keep * (value + flow) for flow in flows[self._length :]]
+    keep, seed, found = 1.0 - 2.0 / (length + 1), 0.0, [nan] * min(length, len(flows))
+    for count, flow in enumerate(flows[:length]):
+        seed += count * flow
+    if len(flows) >= length:
+        found[-1] = value = seed / length
+        found += [value := keep * (value + flow) for flow in flows[length:]]
+    return found
 
 
 def _compute(bars: Bars, fast: int, slow: int) -> Channels:
     flows = money_flow(bars).tolist()
-    quick, calm = (np.array(_Distance(length).follow(flows)) for length in (fast, slow))
+    quick, calm = (np.array(_distances(flows, length)) for length in (fast, slow))
     return Channels(lines=(Line("Chaikin", calm - quick),), hlines=(ZERO,))
-
-
-class _Stream:
-    def __init__(self, fast: int, slow: int) -> None:
-        self._fast, self._slow = _Distance(fast), _Distance(slow)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        flow = money_flow_of(bar)
-        return (self._slow.update(flow) - self._fast.update(flow),)
 
 
 INDICATOR = Indicator(
@@ -68,7 +40,6 @@ INDICATOR = Indicator(
     description="Chaikin oscillator: a fast less a slow EMA of the accumulation/distribution line",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda **lengths: max(lengths.values()),
     parameters=(
         Parameter("fast", 3, 1, 500, aliases=("fast_length",)),

@@ -5,15 +5,12 @@ NaN while the earlier average is 0: no bar had a range.
 
 from __future__ import annotations
 
-from math import nan
-
 import numpy as np
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.displacement import Delay, shifted_later
-from openbell.indicators.exact_averages import ema as running_ema
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.displacement import shifted_later
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -24,23 +21,12 @@ def _compute(bars: Bars, length: int, roc_length: int) -> Channels:
     return Channels(lines=(Line("Volatility", values),), hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, length: int, roc_length: int) -> None:
-        self._average, self._delay = running_ema(length), Delay(roc_length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        average = self._average.update(bar.high - bar.low)
-        before = self._delay.update(average)
-        return (100.0 * ((average - before) / before) if before > 0.0 else nan,)
-
-
 INDICATOR = Indicator(
     name="chaikin_volatility",
     title="Chaikin Volatility",
     description="Change of the EMA of the range against that of some bars ago, in per cent",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, roc_length: length + roc_length,
     parameters=(Parameter("length", 10, 1, 500), Parameter("roc_length", 10, 1, 500)),
     inputs=("high", "low"),

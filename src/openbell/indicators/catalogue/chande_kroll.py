@@ -5,15 +5,14 @@ As in TradingView, the first extremes are those of fewer stops: bars without a s
 
 from __future__ import annotations
 
-from math import inf, isnan, nan
+from math import inf, nan
 
 import numpy as np
 
-from openbell.indicators.average_range import RunningAtr
 from openbell.indicators.catalogue.atr import atr
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.highs_and_lows import highest, lowest
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -28,28 +27,12 @@ def _compute(bars: Bars, atr_length: int, multiplier: float, stop_length: int) -
     )
 
 
-class _Stream:
-    def __init__(self, atr_length: int, multiplier: float, stop_length: int) -> None:
-        self._range, self._multiplier = RunningAtr(atr_length), multiplier
-        self._extremes, self._stops = RunningExtremes(atr_length), RunningExtremes(stop_length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        top, bottom = self._extremes.update(bar.high, bar.low)
-        room = self._multiplier * self._range.update(bar)
-        if isnan(room):
-            self._stops.update(-inf, inf)
-            return nan, nan
-        short, long = self._stops.update(top - room, bottom + room)
-        return long, short
-
-
 INDICATOR = Indicator(
     name="chande_kroll",
     title="Chande Kroll",
     description="Chande Kroll stops of long and short positions, from average true ranges and the extremes of the bars",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda atr_length, multiplier, stop_length: max(atr_length, stop_length),  # noqa: ARG005
     parameters=(
         Parameter("atr_length", 10, 1, 500, aliases=("p",)),

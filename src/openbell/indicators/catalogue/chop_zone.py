@@ -7,15 +7,12 @@ between −0.71 and 0.71 chop. Here it is not rounded.
 
 from __future__ import annotations
 
-from math import atan, degrees, isnan, nan
-
 import numpy as np
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Level, Line
-from openbell.indicators.exact_averages import ema as running_ema
-from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
-from openbell.indicators.spec import Bar, Indicator
+from openbell.indicators.highs_and_lows import highest, lowest
+from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars
 
 AVERAGE, RANGE = 34, 30
@@ -33,29 +30,12 @@ def _compute(bars: Bars) -> Channels:
     )
 
 
-class _Stream:
-    def __init__(self) -> None:
-        self._average, self._extremes = running_ema(AVERAGE), RunningExtremes(RANGE)
-        self._before = nan
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        top, low = self._extremes.update(bar.high, bar.low)
-        average = self._average.update(bar.close)
-        before, self._before = self._before, average
-        if isnan(before):
-            return (nan,)
-        height = top - low
-        step = (average - before) / ((bar.high + bar.low + bar.close) / 3.0)
-        return (degrees(atan(step * SCALE * low / height)) if height > 0.0 else 0.0,)
-
-
 INDICATOR = Indicator(
     name="chop_zone",
     title="Chop Zone",
     description="Angle of the EMA of 34 closes in degrees, scaled by the range of 30 bars: near 0 the market is choppy",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda: AVERAGE + 1,
     inputs=("high", "low", "close"),
     differs=(

@@ -6,12 +6,11 @@ from math import log10
 
 import numpy as np
 
-from openbell.indicators.average_range import RunningRange
 from openbell.indicators.catalogue.atr import true_range
 from openbell.indicators.channels import Channels, Level, Line
-from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningSum, window_sum
+from openbell.indicators.highs_and_lows import highest, lowest
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars, Values
 
 
@@ -33,28 +32,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     )
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._way = RunningSum(length)
-        self._extremes = RunningExtremes(length)
-        self._range = RunningRange()
-        self._length = length
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        way = self._way.update(self._range.update(bar))
-        highest, lowest = self._extremes.update(bar.high, bar.low)
-        span = highest - lowest
-        ratio = way / span if span else float(self._length)
-        return (100.0 * (log10(ratio) / log10(self._length)),)
-
-
 INDICATOR = Indicator(
     name="choppiness",
     title="CHOP",
     description="Choppiness index: how the sum of the true ranges compares with the range of all, logarithmic",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 14, 2, 500),),
     aliases=("chop", "choppiness_index"),

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import log
 
 import numpy as np
 
-from openbell.indicators.catalogue.rsi import RunningRsi, rsi
-from openbell.indicators.channels import BarSignal, Channels, Direction, Line, Signal, bounds
+from openbell.indicators.catalogue.rsi import rsi
+from openbell.indicators.channels import Channels, Direction, Line, Signal, bounds
 from openbell.indicators.cipher import CipherLines, cross_signals, divergence_signals, find_divergences, gold_signals
 from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.oscillators import RunningStochasticRsi, stochastic_rsi
+from openbell.indicators.oscillators import stochastic_rsi
 from openbell.indicators.rules import LazySignals, sort_by_bar
-from openbell.indicators.running_cipher import RunningCipher
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.indicators.ta_lib import talib
-from openbell.indicators.waves import RunningWave, wave_trend, wave_warmup
-from openbell.indicators.windows import RunningMean, window_mean
+from openbell.indicators.waves import wave_trend, wave_warmup
+from openbell.indicators.windows import window_mean
 from openbell.market.bars import Bars, Values
 
 LENGTH, SMOOTH = 14, 3
@@ -28,7 +26,7 @@ FLOW_LENGTH, FLOW_SCALE, FLOW_BASE = 60, 150.0, 2.5
 
 def cipher_lines(bars: Bars, channel_length: int, average_length: int) -> CipherLines:
     """WT1, WT2, RSI and both lines of the stochastic."""
-    # TA-Lib's LN and `math.log` (in the stream) both call the platform's logarithm; numpy has its own.
+    # TA-Lib's LN calls the platform's logarithm; that of numpy depends on the processor.
     logarithms = talib.LN(bars.close)
     stoch = stochastic_rsi(logarithms, LENGTH, LENGTH, SMOOTH, SMOOTH)
     return CipherLines(*wave_trend(bars, channel_length, average_length), rsi(bars.close, LENGTH), *stoch)
@@ -74,36 +72,6 @@ def _compute(
     )
 
 
-class _Stream:
-    def __init__(
-        self,
-        dot_mode: str,
-        wt_channel_length: int,
-        wt_average_length: int,
-        wt_oversold: float,
-        wt_overbought: float,
-        show_divergences: bool,  # noqa: ARG002 - takes every parameter
-    ) -> None:
-        self._wave = RunningWave(wt_channel_length, wt_average_length)
-        self._rsi = RunningRsi(LENGTH)
-        self._stoch = RunningStochasticRsi(LENGTH, LENGTH, SMOOTH, SMOOTH)
-        self._flow = RunningMean(FLOW_LENGTH)
-        self._signals = RunningCipher(wt_oversold, wt_overbought, dot_mode == "strict")
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        fast, slow = self._wave.update(bar)
-        stoch, stoch_slow = self._stoch.update(log(bar.close))
-        strength = self._rsi.update(bar.close)
-        self._signals.update((fast, slow, strength, stoch), bar.high, bar.low)
-        height = bar.high - bar.low
-        body = (bar.close - bar.open) / height if height > 0.0 else 0.0
-        flow = self._flow.update(body * FLOW_SCALE) - FLOW_BASE
-        return fast, slow, strength, stoch, stoch_slow, flow, fast - slow
-
-    def signals(self) -> tuple[BarSignal, ...]:
-        return self._signals.signals()
-
-
 def _warmup(wt_channel_length: int, wt_average_length: int, **_signals: object) -> int:
     return max(wave_warmup(wt_channel_length, wt_average_length), FLOW_LENGTH)
 
@@ -115,7 +83,6 @@ INDICATOR = Indicator(
     "stochastic agree; classic: on every cross), divergences of each, gold buy",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=_warmup,
     parameters=(
         Parameter("dot_mode", "strict", choices=("strict", "classic")),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.money_flow import money_flow, money_flow_of
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningSum, window_sum
+from openbell.indicators.money_flow import money_flow
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars, Values
 
 
@@ -21,24 +21,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("CMF", cmf(bars, length)),), hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._flow = RunningSum(length)
-        self._volume = RunningSum(length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        flow = self._flow.update(money_flow_of(bar))
-        volume = self._volume.update(bar.volume)
-        return (flow / volume if volume else 0.0,)
-
-
 INDICATOR = Indicator(
     name="cmf",
     title="CMF",
     description="Volume weighed by where each bar closed in its range, as a share of the volume of the newest bars",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 20, 1, 500, aliases=("period",)),),
     aliases=("chaikin_money_flow",),

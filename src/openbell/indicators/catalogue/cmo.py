@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from math import isnan, nan
-
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningSum, window_sum
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars, Values
 
 
@@ -27,42 +25,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("CMO", cmo(bars.close, length)),), hlines=(ZERO,), y_range=(-100.0, 100.0))
 
 
-class RunningCmo:
-    """`cmo`, one close at a time, bit for bit equal."""
-
-    __slots__ = ("_close", "_gained", "_lost")
-
-    def __init__(self, length: int) -> None:
-        self._gained = RunningSum(length)
-        self._lost = RunningSum(length)
-        self._close = nan
-
-    def update(self, close: float) -> float:
-        """The oscillator after this close."""
-        change, self._close = close - self._close, close
-        if isnan(change):
-            return nan
-        gained = self._gained.update(max(change, 0.0))
-        lost = self._lost.update(max(-change, 0.0))
-        moved = gained + lost
-        return 100.0 * ((gained - lost) / moved) if moved else 0.0
-
-
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._cmo = RunningCmo(length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return (self._cmo.update(bar.close),)
-
-
 INDICATOR = Indicator(
     name="cmo",
     title="CMO",
     description="Chande momentum oscillator: gains less losses over gains plus losses, in per cent",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 9, 1, 500),),
     aliases=("chande_momentum_oscillator",),

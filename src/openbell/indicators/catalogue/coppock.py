@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
-from math import isnan, nan
-
 from openbell.indicators.catalogue.roc import roc
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import weighted_sum, weighted_sum_of
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.sums import weighted_sum
 from openbell.indicators.weighted import linear_weights
 from openbell.market.bars import Bars
 
@@ -18,32 +15,12 @@ def _compute(bars: Bars, wma_length: int, long_roc: int, short_roc: int) -> Chan
     return Channels(lines=(Line("Coppock", weighted_sum(rates, linear_weights(wma_length))),), hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, wma_length: int, long_roc: int, short_roc: int) -> None:
-        longest = max(long_roc, short_roc)
-        self._closes = deque([nan] * longest, maxlen=longest)
-        self._rates: deque[float] = deque(maxlen=wma_length)
-        self._long, self._short = long_roc, short_roc
-        self._weights = linear_weights(wma_length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        close = bar.close
-        before, lately = self._closes[-self._long], self._closes[-self._short]
-        self._closes.append(close)
-        rate = 100.0 * ((close - before) / before) + 100.0 * ((close - lately) / lately)
-        if not isnan(rate):
-            self._rates.append(rate)
-        full = len(self._rates) == len(self._weights)
-        return (weighted_sum_of(self._rates, self._weights) if full else nan,)
-
-
 INDICATOR = Indicator(
     name="coppock",
     title="Coppock",
     description="Coppock curve: weighted average of the sum of a long and a short rate of change",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda wma_length, long_roc, short_roc: wma_length + max(long_roc, short_roc),
     parameters=(
         Parameter("wma_length", 10, 1, 300),

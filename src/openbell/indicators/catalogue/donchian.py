@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.highs_and_lows import highest, lowest
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -16,22 +16,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     )
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._extremes = RunningExtremes(length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        upper, lower = self._extremes.update(bar.high, bar.low)
-        return upper, (upper + lower) / 2.0, lower
-
-
 INDICATOR = Indicator(
     name="donchian",
     title="DC",
     description="Donchian channels: highest high, lowest low and half way between them",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 20, 1, 1000, aliases=("period",)),),
     aliases=("dc", "donchian_channels"),

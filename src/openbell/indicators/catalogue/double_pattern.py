@@ -15,13 +15,13 @@ from math import inf, isnan, nan
 
 import numpy as np
 
-from openbell.indicators.channels import BarSignal, Channels, Direction, Line
-from openbell.indicators.held import held
-from openbell.indicators.rules import Rule, RunningRules, Value, array_signals
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.swings import RunningSwings, swings
-from openbell.indicators.ties import at_least
-from openbell.market.bars import Bars
+from openbell.indicators.channels import Channels, Direction, Line
+from openbell.indicators.float_ties import TOLERANCE
+from openbell.indicators.rules import Rule, array_signals
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.step_lines import step_lines
+from openbell.indicators.swings import swings
+from openbell.market.bars import Bars, Values
 
 _NEVER = (inf, nan, nan)
 SIGNALS = {"double_bottom": Direction.UP, "double_top": Direction.DOWN}
@@ -42,7 +42,8 @@ class _Tops:
     def follow(self, at: int, close: float, top: float, trough: float) -> bool:
         """Returns True if this bar confirms a double top. `top` and `trough` are the swings that it confirms, or NaN."""
         if not isnan(top):
-            near = at_least(self._share * abs(self._top), abs(top - self._top), abs(top))
+            # Compared as `float_ties` does, with numbers instead of arrays.
+            near = self._share * abs(self._top) - abs(top - self._top) >= -TOLERANCE * abs(top)
             if near and self._trough < inf:
                 self.neckline, self._limit = self._trough, max(top, self._top)
                 self._begun, self.formed = self._at, at
@@ -114,7 +115,7 @@ def _changes(bars: Bars, depth: int, patterns: _Patterns) -> dict[int, tuple[flo
     return changes
 
 
-def _rules(_before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
+def _rules(_before: Sequence[Values], now: Sequence[Values]) -> Sequence[Rule]:
     """The value of a signal is the neckline."""
     neckline, pattern = now
     return (("double_bottom", pattern > 0.0, neckline), ("double_top", pattern < 0.0, neckline))
@@ -122,25 +123,9 @@ def _rules(_before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
 
 def _compute(bars: Bars, depth: int, tolerance: float, max_bars: int) -> Channels:
     changes = _changes(bars, depth, _Patterns(depth, tolerance, max_bars))
-    lines = held(changes, (nan, 0.0), len(bars))
+    lines = step_lines(changes, (nan, 0.0), len(bars))
     lines[1][: 2 * depth] = np.nan
     return Channels(lines=tuple(map(Line, ("neckline", "pattern"), lines)), signals=array_signals(_rules, lines))
-
-
-class _Stream:
-    def __init__(self, depth: int, tolerance: float, max_bars: int) -> None:
-        self._swings = RunningSwings(depth)
-        self._patterns = _Patterns(depth, tolerance, max_bars)
-        self._rules = RunningRules(_rules, 2)
-        self._at, self._first = -1, 2 * depth
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        self._at += 1
-        neckline, pattern = self._patterns.update(self._at, bar.close, *self._swings.update(bar))
-        return self._rules.update(neckline, pattern if self._at >= self._first else nan)
-
-    def signals(self) -> tuple[BarSignal, ...]:
-        return self._rules.signals()
 
 
 INDICATOR = Indicator(
@@ -149,7 +134,6 @@ INDICATOR = Indicator(
     description="Double tops (-1) and double bottoms (1) at the close that passes their neckline",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda depth, **_: 2 * depth + 1,
     parameters=(
         Parameter("depth", 5, 1, 50),

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
-from math import nan
-
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningMean, window_mean
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_mean
 from openbell.market.bars import Bars, Values
 
 
@@ -30,25 +27,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("DPO", dpo(bars.close, length)),), hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._average = RunningMean(length)
-        back = lag(length)
-        self._averages = deque([nan] * back, maxlen=back)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        value = bar.close - self._averages[0]
-        self._averages.append(self._average.update(bar.close))
-        return (value,)
-
-
 INDICATOR = Indicator(
     name="dpo",
     title="DPO",
     description="Detrended price oscillator: the close less its simple average of half a length ago",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length + lag(length),
     parameters=(Parameter("length", 21, 1, 500),),
     aliases=("detrended_price_oscillator",),

@@ -5,13 +5,11 @@ A bar without volume counts as 0.
 
 from __future__ import annotations
 
-from math import isnan, nan
-
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningMean, window_mean
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_mean
 from openbell.market.bars import Bars
 
 
@@ -21,27 +19,12 @@ def _compute(bars: Bars, divisor: int, length: int) -> Channels:
     return Channels(lines=(Line("EOM", window_mean(ease, length)),), hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, divisor: int, length: int) -> None:
-        self._average, self._divisor = RunningMean(length), divisor
-        self._middle = nan
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        middle = (bar.high + bar.low) / 2.0
-        move, self._middle = middle - self._middle, middle
-        if isnan(move):
-            return (nan,)
-        ease = self._divisor * move * (bar.high - bar.low) / bar.volume if bar.volume > 0.0 else 0.0
-        return (self._average.update(ease),)
-
-
 INDICATOR = Indicator(
     name="ease_of_movement",
     title="EOM",
     description="Average move of each bar's middle times its range over its volume: high if prices rise on little volume",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda divisor, length: length + 1,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("divisor", 10_000, 1, 1_000_000_000), Parameter("length", 14, 1, 500)),
     aliases=("eom", "emv"),

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.running import RunningAverage
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -20,24 +19,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     )
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._average = RunningAverage(length)
-        self._first = 0.0
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        first = self._first = self._first or bar.close
-        average = self._average.update(bar.close - first)
-        return (bar.high - first) - average, (bar.low - first) - average
-
-
 INDICATOR = Indicator(
     name="elder_ray",
     title="Elder Ray",
     description="Bull power, the high less the EMA of the close, and bear power, the low less it",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 13, 1, 500),),
     aliases=("bbp", "bull_bear_power"),

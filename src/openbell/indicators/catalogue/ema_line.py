@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.running import RunningAverage
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
 def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("EMA", ema(bars.close, length)),))
-
-
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._average = RunningAverage(length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return (self._average.update(bar.close),)
 
 
 INDICATOR = Indicator(
@@ -27,7 +18,6 @@ INDICATOR = Indicator(
     description="Exponential moving average of the close, seeded with the simple one",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 9, 1, 1000),),
     aliases=("exponential_moving_average", "moving_average_exponential"),

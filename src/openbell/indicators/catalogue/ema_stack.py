@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.running import RunningAverage
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -14,23 +13,12 @@ def _compute(bars: Bars, fast: int, medium: int, slow: int, trend: int) -> Chann
     return Channels(lines=tuple(Line(label, ema(bars.close, length)) for label, length in lengths.items()))
 
 
-class _Stream:
-    def __init__(self, fast: int, medium: int, slow: int, trend: int) -> None:
-        self._averages = [RunningAverage(length) for length in (fast, medium, slow, trend)]
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        fast, medium, slow, trend = self._averages
-        close = bar.close
-        return fast.update(close), medium.update(close), slow.update(close), trend.update(close)
-
-
 INDICATOR = Indicator(
     name="ema_stack",
     title="EMA Stack",
     description="Four exponential moving averages of the close, from fast to slow",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda **lengths: max(lengths.values()),
     parameters=(
         Parameter("fast", 8, 1, 1000),

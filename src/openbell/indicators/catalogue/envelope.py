@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from openbell.indicators.average_methods import METHOD, average, running_average
+from openbell.indicators.average_methods import METHOD, average
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -16,23 +16,12 @@ def _compute(bars: Bars, length: int, upper: float, lower: float, method: str) -
     )
 
 
-class _Stream:
-    def __init__(self, length: int, upper: float, lower: float, method: str) -> None:
-        self._average = running_average(length, method)
-        self._upper, self._lower = 1.0 + upper / 100.0, 1.0 - lower / 100.0
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        middle = self._average.update(bar.close)
-        return middle * self._upper, middle, middle * self._lower
-
-
 INDICATOR = Indicator(
     name="envelope",
     title="Envelope",
     description="An average of the close, and lines at percentages above and below it",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, upper, lower, method: length,  # noqa: ARG005 - takes every parameter
     parameters=(
         Parameter("length", 20, 1, 500),

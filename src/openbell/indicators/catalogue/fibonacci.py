@@ -11,9 +11,9 @@ from math import isnan, nan
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.held import held
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.swings import RunningSwings, swings
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.step_lines import step_lines
+from openbell.indicators.swings import swings
 from openbell.market.bars import Bars
 
 RATIOS = (0.236, 0.382, 0.5, 0.618, 0.786)
@@ -54,17 +54,8 @@ def _compute(bars: Bars, depth: int) -> Channels:
     # The lines change only at bars that confirm a swing.
     changes = np.flatnonzero(~(np.isnan(high) & np.isnan(low)))
     states = map(_Leg().update, high[changes].tolist(), low[changes].tolist())
-    lines = held(dict(zip(changes.tolist(), states, strict=True)), (nan,) * len(LINES), len(bars))
+    lines = step_lines(dict(zip(changes.tolist(), states, strict=True)), (nan,) * len(LINES), len(bars))
     return Channels(lines=tuple(map(Line, LINES, lines)))
-
-
-class _Stream:
-    def __init__(self, depth: int) -> None:
-        self._swings = RunningSwings(depth)
-        self._leg = _Leg()
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return self._leg.update(*self._swings.update(bar))
 
 
 INDICATOR = Indicator(
@@ -73,7 +64,6 @@ INDICATOR = Indicator(
     description="Fibonacci retracements of the last confirmed swing, and its direction",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda depth: 2 * depth + 1,
     parameters=(Parameter("depth", 10, 1, 200),),
     aliases=("fib", "fib_retracement"),

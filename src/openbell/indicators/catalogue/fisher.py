@@ -6,16 +6,15 @@ As in TradingView: the place is smoothed and limited to ±0.999. It counts as ha
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import isnan, log, nan
 
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line, bounds
-from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
+from openbell.indicators.float_ties import above
+from openbell.indicators.highs_and_lows import highest, lowest
 from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.indicators.ta_lib import talib
-from openbell.indicators.ties import above
 from openbell.market.bars import Bars, Values
 
 LIMIT, LIMITED = 0.99, 0.999
@@ -37,7 +36,7 @@ def _smoothed(places: Iterable[float], value: float) -> list[float]:
 def _transform(place: Values) -> list[float]:
     """The Fisher transform of each place, smoothed."""
     values = np.array(_smoothed(place.tolist(), 0.0))
-    # TA-Lib's LN and `math.log` (in the stream) both call the platform's logarithm; numpy has its own.
+    # TA-Lib's LN calls the platform's logarithm; that of numpy depends on the processor.
     halves = 0.5 * talib.LN((1.0 + values) / (1.0 - values)) if len(values) else values
     fisher = 0.0
     return [fisher := half + 0.5 * fisher for half in halves.tolist()]
@@ -55,31 +54,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=tuple(map(Line, ("Fisher", "Trigger"), lines)), hlines=bounds(-1.5, 1.5, middle=True))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._extremes = RunningExtremes(length)
-        self._value, self._fisher, self._trigger = 0.0, 0.0, nan
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        middle = (bar.high + bar.low) / 2.0
-        top, bottom = self._extremes.update(middle, middle)
-        height = top - bottom
-        if isnan(height):
-            return nan, nan
-        place = (middle - bottom) / height if above(height, 0.0, middle) else 0.5
-        (value,) = (self._value,) = _smoothed((place,), self._value)
-        fisher = self._fisher = 0.5 * log((1.0 + value) / (1.0 - value)) + 0.5 * self._fisher
-        trigger, self._trigger = self._trigger, fisher
-        return fisher, trigger
-
-
 INDICATOR = Indicator(
     name="fisher",
     title="Fisher",
     description="Ehlers' Fisher transform of the middle of each bar in its range, and the line of the bar before",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 9, 1, 500),),
     aliases=("fisher_transform",),

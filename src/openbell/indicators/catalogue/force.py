@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from math import isnan, nan
-
 import numpy as np
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.running import RunningAverage
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -18,25 +15,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("Force", ema(push, length)),), hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._average = RunningAverage(length)
-        self._close = nan
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        change, self._close = bar.close - self._close, bar.close
-        if isnan(change):
-            return (nan,)
-        return (self._average.update(change * bar.volume),)
-
-
 INDICATOR = Indicator(
     name="force",
     title="EFI",
     description="Elder's force index: EMA of the change of the close times volume",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 13, 1, 500),),
     aliases=("efi", "force_index", "elder_force_index", "elders_force_index"),

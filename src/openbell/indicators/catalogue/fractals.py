@@ -7,18 +7,16 @@ from that bar on its line has the price of the extreme, until the next fractal.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
-from math import inf, isnan, nan
+from math import inf
 
 import numpy as np
 
-from openbell.indicators.channels import BarSignal, Channels, Direction, Line
+from openbell.indicators.channels import Channels, Direction, Line, Signal
 from openbell.indicators.displacement import shifted_later
 from openbell.indicators.highs_and_lows import highest
-from openbell.indicators.rules import LazySignals, Rule, RunningRules, Value, array_signals
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.rules import LazySignals, Rule, array_signals
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 PLATEAU = 4
@@ -38,32 +36,7 @@ def _tops(values: Values, length: int) -> Values:
     return np.where(rises & (reach < centre), centre, np.nan)
 
 
-class _RunningTops:
-    """`_tops`, one value at a time."""
-
-    __slots__ = ("_length", "_values")
-
-    def __init__(self, length: int) -> None:
-        self._length = length
-        self._values: deque[float] = deque(maxlen=2 * length + 1 + PLATEAU)
-
-    def update(self, value: float) -> float:
-        """The top that this value confirms; NaN if none."""
-        self._values.append(value)
-        values, length = list(self._values), self._length
-        first = len(values) - 1 - length
-        if first < length or max(values[first + 1 :]) >= values[first]:
-            return nan
-        centre = values[first]
-        for end in range(first, max(length, first - PLATEAU) - 1, -1):
-            if max(values[end - length : end]) < centre:
-                return centre
-            if values[end - 1] > centre:
-                break
-        return nan
-
-
-def _rules(_: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
+def _rules(_: Sequence[Values], now: Sequence[Values]) -> Sequence[Rule]:
     """A signal at the bar that confirms a fractal, with the price of its extreme."""
     up, down = now
     return ("fractal_up", up > -inf, up), ("fractal_down", down > -inf, down)
@@ -79,24 +52,10 @@ def _compute(bars: Bars, length: int) -> Channels:
     found = (_tops(bars.high, length), -_tops(-bars.low, length))
     lines = tuple(map(Line, ("up", "down"), map(_held, found)))
     signals = array_signals(_rules, found)
-    dated = LazySignals(lambda: tuple(replace(each, extreme=each.index - length) for each in signals))
+    dated = LazySignals(
+        lambda: tuple(Signal(each.index, each.value, each.label, extreme=each.index - length) for each in signals)
+    )
     return Channels(lines=lines, signals=dated)
-
-
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._highs, self._lows = _RunningTops(length), _RunningTops(length)
-        self._rules = RunningRules(_rules, 2)
-        self._up = self._down = nan
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        up, down = self._rules.update(self._highs.update(bar.high), -self._lows.update(-bar.low))
-        self._up = self._up if isnan(up) else up
-        self._down = self._down if isnan(down) else down
-        return self._up, self._down
-
-    def signals(self) -> tuple[BarSignal, ...]:
-        return self._rules.signals()
 
 
 INDICATOR = Indicator(
@@ -105,7 +64,6 @@ INDICATOR = Indicator(
     description="Williams' fractals: the latest high above the bars around it, and the latest low below them",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: 2 * length + 1,
     parameters=(Parameter("length", 2, 2, 100, aliases=("periods",)),),
     aliases=("williams_fractals", "williams_fractal"),

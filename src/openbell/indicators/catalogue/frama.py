@@ -6,15 +6,14 @@ the weight of the bar before is used again. An odd length counts as the even num
 
 from __future__ import annotations
 
-from collections import deque
-from math import exp, isnan, log2, nan
+from math import log2
 
 import numpy as np
 
 from openbell.indicators.adaptive import adaptive_average
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.highs_and_lows import highest, lowest
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.indicators.ta_lib import talib
 from openbell.market.bars import Bars, Values
 
@@ -29,7 +28,7 @@ def _weights(newer: Values, older: Values, whole: Values) -> Values:
     """
     known = np.flatnonzero((newer > 0.0) & (older > 0.0) & (whole > 0.0))
     ratio = np.maximum((newer[known] + older[known]) / whole[known], 1.0)
-    # TA-Lib's EXP and `math.log2` call the platform's functions, as the stream does; numpy has its own.
+    # TA-Lib's EXP and `math.log2` call the platform's functions; those of numpy depend on the processor.
     weights = np.maximum(SLOWEST, talib.EXP(-RATE * np.fromiter(map(log2, ratio.tolist()), np.float64)))
     place = np.searchsorted(known, np.arange(len(newer)), side="right")
     return np.append(1.0, weights)[place]
@@ -48,34 +47,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("FRAMA", values),))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        half = length // 2
-        self._half, self._whole = RunningExtremes(half), RunningExtremes(2 * half)
-        self._ranges: deque[float] = deque([nan] * half, maxlen=half)
-        self._value, self._weight = nan, 1.0
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        (top, bottom), (high, low) = self._half.update(bar.high, bar.low), self._whole.update(bar.high, bar.low)
-        newer, older, whole = top - bottom, self._ranges[0], high - low
-        self._ranges.append(newer)
-        if isnan(older):
-            return (nan,)
-        if newer > 0.0 and older > 0.0 and whole > 0.0:
-            ratio = (newer + older) / whole
-            self._weight = max(SLOWEST, exp(-RATE * log2(ratio))) if ratio > 1.0 else 1.0
-        price = (bar.high + bar.low) / 2.0
-        self._value = price if isnan(self._value) else self._value + self._weight * (price - self._value)
-        return (self._value,)
-
-
 INDICATOR = Indicator(
     name="frama",
     title="FRAMA",
     description="Ehlers' fractal adaptive moving average of each bar's middle: fast in trends, slow in ranges",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: 2 * (length // 2),
     parameters=(Parameter("length", 16, 2, 500),),
     inputs=("high", "low"),

@@ -12,54 +12,44 @@ from math import nan
 
 import numpy as np
 
-from openbell.indicators.channels import BarSignal, Channels, Direction, Line
-from openbell.indicators.held import held
-from openbell.indicators.rules import Rule, RunningRules, Value, array_signals
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.market.bars import Bars
+from openbell.indicators.channels import Channels, Direction, Line
+from openbell.indicators.rules import Rule, array_signals
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.step_lines import step_lines
+from openbell.market.bars import Bars, Values
 
 SIGNALS = {"turn_up": Direction.UP, "turn_down": Direction.DOWN}
 
 
-class _Swing:
-    """The chart's direction, and the last completed swing high and swing low."""
+def _turns(rows: Iterable[tuple[float, float]], bars: int) -> dict[int, tuple[float, float, float]]:
+    """The direction and the last completed swing high and swing low after each bar that turns, by its number.
 
-    __slots__ = ("_bars", "_falls", "_high", "_low", "_peak", "_rises", "_trough", "state")
-
-    def __init__(self, bars: int) -> None:
-        self._bars = bars
-        self._high = self._low = self._peak = self._trough = nan
-        self._rises = self._falls = 0
-        self.state = (0.0, nan, nan)
-
-    def follow(self, rows: Iterable[tuple[float, float]]) -> dict[int, tuple[float, float, float]]:
-        """The state after each bar that turns, by its number among these bars. A row is a bar's high and low."""
-        turns = {}
-        high_before, low_before, peak, trough = self._high, self._low, self._peak, self._trough
-        rises, falls, bars, (way, top, bottom) = self._rises, self._falls, self._bars, self.state
-        for at, (high, low) in enumerate(rows):
-            if high > peak:  # noqa: PLR1730 - max takes twice the time
-                peak = high
-            if low < trough:  # noqa: PLR1730
-                trough = low
-            if high <= high_before and low >= low_before:
-                continue  # within the range of the last bar that counted
-            rises = rises + 1 if high > high_before else 0
-            falls = falls + 1 if low < low_before else 0
-            high_before, low_before = high, low
-            if (rises >= bars and way <= 0.0) or (falls >= bars and way >= 0.0):
-                if way > 0.0:
-                    top = peak
-                elif way < 0.0:
-                    bottom = trough
-                way, peak, trough = 1.0 if rises >= bars and way <= 0.0 else -1.0, high, low
-                turns[at] = way, top, bottom
-        self._high, self._low, self._peak, self._trough = high_before, low_before, peak, trough
-        self._rises, self._falls, self.state = rises, falls, (way, top, bottom)
-        return turns
+    A row is a bar's high and low.
+    """
+    turns = {}
+    high_before = low_before = peak = trough = top = bottom = nan
+    rises, falls, way = 0, 0, 0.0
+    for at, (high, low) in enumerate(rows):
+        if high > peak:  # noqa: PLR1730 - max takes twice the time
+            peak = high
+        if low < trough:  # noqa: PLR1730
+            trough = low
+        if high <= high_before and low >= low_before:
+            continue  # within the range of the last bar that counted
+        rises = rises + 1 if high > high_before else 0
+        falls = falls + 1 if low < low_before else 0
+        high_before, low_before = high, low
+        if (rises >= bars and way <= 0.0) or (falls >= bars and way >= 0.0):
+            if way > 0.0:
+                top = peak
+            elif way < 0.0:
+                bottom = trough
+            way, peak, trough = 1.0 if rises >= bars and way <= 0.0 else -1.0, high, low
+            turns[at] = way, top, bottom
+    return turns
 
 
-def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
+def _rules(before: Sequence[Values], now: Sequence[Values]) -> Sequence[Rule]:
     """A signal at each turn but the first, with the price of the swing that it completes."""
     way_before, (way, high, low) = before[0], now
     return (
@@ -69,28 +59,12 @@ def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
 
 
 def _compute(series: Bars, /, bars: int) -> Channels:
-    turns = _Swing(bars).follow(zip(series.high.tolist(), series.low.tolist(), strict=True))
-    lines = held(turns, (0.0, nan, nan), len(series))
+    turns = _turns(zip(series.high.tolist(), series.low.tolist(), strict=True), bars)
+    lines = step_lines(turns, (0.0, nan, nan), len(series))
     for line in lines:
         line[:bars] = np.nan
     labels = ("direction", "swing_high", "swing_low")
     return Channels(lines=tuple(map(Line, labels, lines)), signals=array_signals(_rules, lines))
-
-
-class _Stream:
-    def __init__(self, bars: int) -> None:
-        self._swing, self._waits = _Swing(bars), bars
-        self._rules = RunningRules(_rules, 3)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        self._swing.follow(((bar.high, bar.low),))
-        if self._waits:
-            self._waits -= 1
-            return self._rules.update(nan, nan, nan)
-        return self._rules.update(*self._swing.state)
-
-    def signals(self) -> tuple[BarSignal, ...]:
-        return self._rules.signals()
 
 
 INDICATOR = Indicator(
@@ -99,7 +73,6 @@ INDICATOR = Indicator(
     description="Gann's swing chart: its direction and the last completed swing high and swing low",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda bars: bars + 1,
     parameters=(Parameter("bars", 2, 1, 20),),
     inputs=("high", "low"),

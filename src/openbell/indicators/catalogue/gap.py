@@ -10,40 +10,13 @@ if no gap is open. A gap that its own bar fills is never open.
 
 from __future__ import annotations
 
-from math import isnan, nan
-
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
+from openbell.indicators.float_ties import at_least
 from openbell.indicators.regular_hours import session_days
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.ties import at_least
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
-
-
-class _Gaps:
-    __slots__ = ("_close", "_day", "_fill", "_min", "_up")
-
-    def __init__(self, min_gap: float) -> None:
-        self._min = min_gap
-        self._day = -1
-        self._close = self._fill = nan
-        self._up = False
-
-    def update(self, opened: float, high: float, low: float, close: float, day: int) -> tuple[float, float]:
-        """The gap of this bar, and the level that fills the latest one."""
-        before = self._close
-        gap = nan if isnan(before) else 0.0
-        if day < 0:
-            return gap, self._fill
-        if day != self._day and not isnan(before):
-            gap = 100.0 * ((opened - before) / before)
-            if at_least(abs(opened - before), self._min / 100.0 * before, before):
-                self._fill, self._up = before, gap > 0.0
-        if low <= self._fill if self._up else high >= self._fill:
-            self._fill = nan
-        self._close, self._day = close, day
-        return gap, self._fill
 
 
 def _compute(bars: Bars, min_gap: float) -> Channels:
@@ -65,21 +38,12 @@ def _compute(bars: Bars, min_gap: float) -> Channels:
     return Channels(lines=tuple(map(Line, ("gap", "fill"), lines)))
 
 
-class _Stream:
-    def __init__(self, min_gap: float) -> None:
-        self._gaps = _Gaps(min_gap)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return self._gaps.update(bar.open, bar.high, bar.low, bar.close, bar.day)
-
-
 INDICATOR = Indicator(
     name="gap",
     title="Gap",
     description="First open of a day against the close before it, in per cent, and the level that fills the last gap",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda min_gap: 2,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("min_gap", 0.5, 0.01, 50.0),),
     inputs=("open", "high", "low", "close"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import cos, pi
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.weighted import RunningWeightedAverage, shares, weighted_average
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.weighted import shares, weighted_average
 from openbell.market.bars import Bars
 
 
@@ -18,21 +18,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("Hamming", weighted_average(bars.close, _weights(length))),))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._window = RunningWeightedAverage(_weights(length))
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return (self._window.update(bar.close),)
-
-
 INDICATOR = Indicator(
     name="hamming",
     title="Hamming",
     description="Moving average of the close with the weights of a Hamming window",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 10, 1, 1000),),
     aliases=("hamming_ma", "moving_average_hamming"),

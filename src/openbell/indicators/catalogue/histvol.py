@@ -10,21 +10,18 @@ With the convention "tradingview" the factor is the root of 365 for bars of up t
 
 from __future__ import annotations
 
-from math import isnan, log, nan, sqrt
-from typing import TypeVar
+from math import nan, sqrt
 
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.regular_hours import session_days, session_rows
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import RunningDeviation, offset_and_deviation
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.sums import offset_and_deviation
 from openbell.market.bars import Bars, Values
-from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.instruments import AssetClass
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
-
-Moment = TypeVar("Moment", int, Times)
 
 CONVENTIONS = ("trading", "tradingview")
 DAY = Timeframe.D1.seconds
@@ -43,8 +40,8 @@ def bars_per_year(kind: AssetClass, timeframe: Timeframe) -> float:
     return DAYS_PER_YEAR[kind] * DAY / timeframe.seconds
 
 
-def bars_per_session(timeframe: Timeframe, opens: Moment) -> Moment:
-    """The number of bars that overlap a full session, given its opening time.
+def bars_per_session(timeframe: Timeframe, opens: Times) -> Times:
+    """The number of bars that overlap a full session, given the opening times.
 
     Buckets are anchored to UTC midnight, so it depends on daylight saving time: 2 bars of 4 hours in summer, 3 in winter.
     """
@@ -91,27 +88,6 @@ def _compute(bars: Bars, length: int, convention: str) -> Channels:
     return Channels(lines=(Line("HV", histvol(bars, length, convention)),))
 
 
-class _Stream:
-    def __init__(self, instrument: Instrument, timeframe: Timeframe, length: int, convention: str) -> None:
-        kind = instrument.asset_class
-        self._window, self._timeframe = RunningDeviation(length), timeframe
-        self._sessions = by_sessions(kind, timeframe, convention)
-        self._year, self._day = per_year(kind, timeframe, convention), -1
-        self._close = self._deviation = nan
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        if bar.day >= 0:
-            if self._sessions and bar.day != self._day:  # the day of a stock is the opening time of its session
-                self._day = bar.day
-                self._year = 100.0 * sqrt(
-                    DAYS_PER_YEAR[AssetClass.STOCK] * bars_per_session(self._timeframe, self._day)
-                )
-            before, self._close = self._close, bar.close
-            if not isnan(before):
-                self._deviation = self._window.update(log(bar.close / before))[1]
-        return (self._year * self._deviation,)
-
-
 INDICATOR = Indicator(
     name="histvol",
     title="HV",
@@ -121,7 +97,6 @@ INDICATOR = Indicator(
     ),
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, convention: length + 1,  # noqa: ARG005 - takes every parameter
     parameters=(
         Parameter("length", 20, 2, 1000, aliases=("period",), tradingview=10),
@@ -129,7 +104,6 @@ INDICATOR = Indicator(
     ),
     aliases=("hv", "historical_volatility"),
     by_day=True,
-    of_series=True,
     differs=(
         "TradingView takes the root of 365 for bars of up to a day, whatever their length: `convention` "
         '"tradingview" does so.'

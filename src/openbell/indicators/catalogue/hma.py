@@ -7,8 +7,8 @@ from math import isqrt
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.weighted import RunningWeightedAverage, linear_weights, weighted_average
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.weighted import linear_weights, weighted_average
 from openbell.market.bars import Bars
 
 
@@ -25,21 +25,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("HMA", weighted_average(bars.close, hull_weights(length))),))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._average = RunningWeightedAverage(hull_weights(length))
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return (self._average.update(bar.close),)
-
-
 INDICATOR = Indicator(
     name="hma",
     title="HMA",
     description="Hull moving average of the close: quick to turn, yet smooth",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length + isqrt(length) - 1,
     parameters=(Parameter("length", 9, 1, 1000),),
     aliases=("hull_moving_average", "hull_ma"),

@@ -7,15 +7,13 @@ so it is not known at the bar at which it is drawn.
 
 from __future__ import annotations
 
-from math import nan
-
 import numpy as np
 
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.displacement import Delay, beyond_the_last, shifted_later
-from openbell.indicators.highs_and_lows import RunningExtremes, middle
+from openbell.indicators.displacement import beyond_the_last, shifted_later
+from openbell.indicators.highs_and_lows import middle
 from openbell.indicators.line_pairs import LinePair, Unit
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
@@ -44,25 +42,12 @@ def _compute(bars: Bars, conversion: int, base: int, span: int, displacement: in
     )
 
 
-class _Stream:
-    def __init__(self, conversion: int, base: int, span: int, displacement: int) -> None:
-        self._fast, self._slow, self._span = (RunningExtremes(length) for length in (conversion, base, span))
-        self._span_a, self._span_b = Delay(displacement - 1), Delay(displacement - 1)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        fast = self._fast.middle(bar.high, bar.low)
-        slow = self._slow.middle(bar.high, bar.low)
-        span = self._span.middle(bar.high, bar.low)
-        return fast, slow, self._span_a.update((fast + slow) / 2.0), self._span_b.update(span), nan
-
-
 INDICATOR = Indicator(
     name="ichimoku",
     title="Ichimoku",
     description="Conversion and base line, the cloud between two spans drawn ahead, and the close drawn behind",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda conversion, base, span, displacement: max(conversion, base, span) + displacement - 1,
     parameters=(
         Parameter(

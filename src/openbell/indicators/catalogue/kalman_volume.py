@@ -7,20 +7,18 @@ average of that volume over the Hull average of the volume, divided by its own d
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from math import isnan, isqrt, nan, sqrt
+from math import isqrt
 
 import numpy as np
 
 from openbell.indicators.catalogue.hma import hull_weights
-from openbell.indicators.channels import ZERO, BarSignal, Channels, Direction, Level, Line
-from openbell.indicators.latest import Latest
+from openbell.indicators.channels import ZERO, Channels, Direction, Level, Line
+from openbell.indicators.float_ties import OSCILLATOR, above, below
 from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, crosses_above
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.ties import OSCILLATOR, above, below
-from openbell.indicators.windows import RunningMean, RunningSum, window_mean, window_sum
+from openbell.indicators.rules import Rule, array_signals, crosses_above
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_mean, window_sum
 from openbell.market.bars import Bars, Values
 
 BACK = 2
@@ -31,6 +29,7 @@ ZONE = 0.6
 """Crosses beyond this distance from 0 are those of an overbought or oversold market."""
 STEADY = 1e-12
 """A variance below this share of the squared mean is rounding: the oscillator counts as 0."""
+_SCALE = OSCILLATOR / 100.0
 
 
 def volume_zone(bars: Bars, length: int) -> Values:
@@ -77,7 +76,7 @@ def _compute(bars: Bars, vzo_length: int, k: float, sig_length: int) -> Channels
     )
 
 
-def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
+def _rules(before: Sequence[Values], now: Sequence[Values]) -> Sequence[Rule]:
     """Each cross is one signal: a buy from below 0.6, a sell from above −0.6, with its own label from beyond the zone."""
     (line_before, trigger_before), (line, trigger) = before, now
     up = crosses_above(line_before, trigger_before, line, trigger)
@@ -91,54 +90,6 @@ def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
     )
 
 
-_SCALE = OSCILLATOR / 100.0
-
-
-class _RunningZone:
-    """`volume_zone` in units of its deviation, one bar at a time."""
-
-    def __init__(self, length: int) -> None:
-        self._weights = np.array(hull_weights(length))
-        self._volumes = Latest(len(self._weights), 2)
-        self._closes = deque([nan] * BACK, maxlen=BACK)
-        self._sum, self._squares = RunningSum(DEVIATION), RunningSum(DEVIATION)
-
-    def update(self, bar: Bar) -> float:
-        """The oscillator after this bar; NaN before warm-up."""
-        before = self._closes[0]
-        self._closes.append(bar.close)
-        if isnan(before):
-            return nan
-        window = self._volumes.update(bar.volume if bar.close > before else -bar.volume, bar.volume)
-        if window is None:
-            return nan
-        signed, traded = window
-        heavy = float(traded.dot(self._weights))
-        zone = float(signed.dot(self._weights)) / heavy if heavy else 0.0
-        mean = self._sum.update(zone) / DEVIATION
-        variance = self._squares.update(zone * zone) / DEVIATION - mean * mean
-        if isnan(mean):
-            return nan
-        return zone / sqrt(variance) if variance > STEADY * (mean * mean) else 0.0
-
-
-class _Stream:
-    def __init__(self, vzo_length: int, k: float, sig_length: int) -> None:
-        self._zone, self._trigger = _RunningZone(vzo_length), RunningMean(sig_length)
-        self._gain, self._level = k, 0.0
-        self._rules = RunningRules(_rules, 2)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        seen = self._zone.update(bar)
-        if isnan(seen):
-            return nan, nan
-        self._level += self._gain * (seen - self._level)
-        return self._rules.update(self._level, self._trigger.update(self._level))
-
-    def signals(self) -> tuple[BarSignal, ...]:
-        return self._rules.signals()
-
-
 def _warmup(vzo_length: int, k: float, sig_length: int) -> int:  # noqa: ARG001 - takes every parameter
     return BACK + (vzo_length + isqrt(vzo_length) - 1) + (DEVIATION - 1) + (sig_length - 1)
 
@@ -149,7 +100,6 @@ INDICATOR = Indicator(
     description="Volume zone oscillator over its deviation, smoothed by a scalar Kalman filter of gain k, and its average",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=_warmup,
     parameters=(
         Parameter("vzo_length", 70, 1, 500),

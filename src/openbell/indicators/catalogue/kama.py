@@ -7,16 +7,13 @@ with the close before the first bar that has a ratio.
 
 from __future__ import annotations
 
-from collections import deque
-from math import isnan, nan
-
 import numpy as np
 
 from openbell.indicators.adaptive import adaptive_average
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.displacement import shifted_later
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningSum, window_sum
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars
 
 
@@ -32,33 +29,12 @@ def _compute(bars: Bars, length: int, fast: int, slow: int) -> Channels:
     return Channels(lines=(Line("KAMA", values),))
 
 
-class _Stream:
-    def __init__(self, length: int, fast: int, slow: int) -> None:
-        self._path = RunningSum(length)
-        self._closes = deque([nan] * (length + 1), maxlen=length + 1)
-        self._quickest, self._slowest = 2.0 / (fast + 1), 2.0 / (slow + 1)
-        self._value = nan
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        close, closes = bar.close, self._closes
-        path = self._path.update(abs(close - closes[-1]))
-        closes.append(close)
-        if isnan(path):
-            self._value = close
-            return (nan,)
-        efficiency = min(1.0, abs(close - closes[0]) / path) if path > 0.0 else 0.0
-        factor = efficiency * (self._quickest - self._slowest) + self._slowest
-        self._value += factor * factor * (close - self._value)
-        return (self._value,)
-
-
 INDICATOR = Indicator(
     name="kama",
     title="KAMA",
     description="Kaufman's adaptive moving average of the close: fast in trends, slow in noise",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, fast, slow: length + 1,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("length", 10, 1, 500), Parameter("fast", 2, 1, 100), Parameter("slow", 30, 1, 500)),
     aliases=("moving_average_adaptive", "kaufmans_adaptive_moving_average"),

@@ -5,12 +5,10 @@ Not TA-Lib's KC: its average range does not include the first bar.
 
 from __future__ import annotations
 
-from openbell.indicators.average_range import RunningAtr
 from openbell.indicators.averages import ema
 from openbell.indicators.catalogue.atr import atr
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.running import RunningAverage
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
@@ -28,25 +26,12 @@ def _compute(bars: Bars, length: int, multiplier: float, atr_length: int) -> Cha
     )
 
 
-class _Stream:
-    def __init__(self, length: int, multiplier: float, atr_length: int) -> None:
-        self._average = RunningAverage(length)
-        self._range = RunningAtr(atr_length)
-        self._multiplier = multiplier
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        middle = self._average.update(bar.close)
-        width = self._multiplier * self._range.update(bar)
-        return middle + width, middle, middle - width
-
-
 INDICATOR = Indicator(
     name="keltner",
     title="KC",
     description="Keltner channels: exponential average of the close and average true ranges around it",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, multiplier, atr_length: max(length, atr_length),  # noqa: ARG005 - takes every parameter
     parameters=(
         Parameter("length", 20, 1, 500, aliases=("period",)),

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from math import nan
-
 import numpy as np
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.exact_averages import ema as running_ema
+from openbell.indicators.float_ties import at_least
 from openbell.indicators.line_pairs import LinePair, Unit
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.ties import at_least
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
@@ -27,28 +24,12 @@ def _compute(bars: Bars, fast: int, slow: int, signal: int) -> Channels:
     return Channels(lines=(Line("KVO", line), Line("Signal", ema(line, signal))), hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, fast: int, slow: int, signal: int) -> None:
-        self._fast = running_ema(fast)
-        self._slow = running_ema(slow)
-        self._signal = running_ema(signal)
-        self._typical = nan
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        typical = (bar.high + bar.low + bar.close) / 3.0
-        change, self._typical = typical - self._typical, typical
-        volume = bar.volume if at_least(change, 0.0, typical) else -bar.volume
-        line = self._fast.update(volume) - self._slow.update(volume)
-        return line, self._signal.update(line)
-
-
 INDICATOR = Indicator(
     name="klinger",
     title="Klinger",
     description="Klinger oscillator: fast less slow EMA of volume signed by the typical price's change, and its signal",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda fast, slow, signal: max(fast, slow) + signal - 1,
     parameters=(Parameter("fast", 34, 1, 500), Parameter("slow", 55, 1, 500), Parameter("signal", 13, 1, 500)),
     aliases=("kvo", "klinger_oscillator"),

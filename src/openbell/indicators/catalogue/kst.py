@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
-from math import nan
-
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningMean, window_mean
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_mean
 from openbell.market.bars import Bars, Values
 
 DEFAULTS = (
@@ -45,30 +42,12 @@ def _compute(bars: Bars, signal: int, **lengths: int) -> Channels:
     return Channels(lines=(Line("KST", line), Line("Signal", window_mean(line, signal))), hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, signal: int, **lengths: int) -> None:
-        self._rates = [(n, rate, RunningMean(average)) for n, (rate, average) in enumerate(pairs(lengths), start=1)]
-        self._signal = RunningMean(signal)
-        longest = max(rate for _, rate, _ in self._rates)
-        self._closes = deque([nan] * longest, maxlen=longest)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        close, closes = bar.close, self._closes
-        line = 0.0
-        for weight, rate, average in self._rates:
-            before = closes[-rate]
-            line += weight * average.update(100.0 * ((close - before) / before))
-        closes.append(close)
-        return line, self._signal.update(line)
-
-
 INDICATOR = Indicator(
     name="kst",
     title="KST",
     description="Know sure thing: sum of four averaged rates of change, weighted 1 to 4, and its average as signal",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda signal, **lengths: max(map(sum, pairs(lengths))) + signal - 1,
     parameters=(
         *(Parameter(name, default, 1, 300, aliases=(f"{name[:3]}_length_{name[3:]}",)) for name, default in DEFAULTS),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.weighted import RunningWeightedAverage, linear_weights, weighted_average
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.weighted import linear_weights, weighted_average
 from openbell.market.bars import Bars
 
 
@@ -17,21 +17,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("LinReg", weighted_average(bars.close, _weights(length))),))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._fit = RunningWeightedAverage(_weights(length))
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return (self._fit.update(bar.close),)
-
-
 INDICATOR = Indicator(
     name="linreg",
     title="LinReg",
     description="End point of the least-squares line through the newest closes",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 25, 2, 1000),),
     aliases=("lsma", "least_squares_moving_average", "linear_regression", "linear_regression_curve"),

@@ -6,8 +6,8 @@ from itertools import accumulate
 
 from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.regression import places
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.weighted import RunningWeightedSteps, weighted_steps
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.weighted import weighted_steps
 from openbell.market.bars import Bars
 
 
@@ -21,21 +21,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("Slope", weighted_steps(bars.close, _weights(length))),), hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._slope = RunningWeightedSteps(_weights(length))
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return (self._slope.update(bar.close),)
-
-
 INDICATOR = Indicator(
     name="linreg_slope",
     title="Slope",
     description="Rise per bar of the least-squares line through the latest closes",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 14, 2, 1000),),
     aliases=("linear_regression_slope",),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.displacement import MAX_OFFSET, Delay, shifted_later
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningMean, window_mean
+from openbell.indicators.displacement import MAX_OFFSET, shifted_later
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_mean
 from openbell.market.bars import Bars
 
 
@@ -13,16 +13,6 @@ def _compute(bars: Bars, upper_length: int, lower_length: int, upper_offset: int
     upper = shifted_later(window_mean(bars.high, upper_length), upper_offset)
     lower = shifted_later(window_mean(bars.low, lower_length), lower_offset)
     return Channels(lines=(Line("upper", upper), Line("lower", lower)), fills=(Fill(upper, lower),))
-
-
-class _Stream:
-    def __init__(self, upper_length: int, lower_length: int, upper_offset: int, lower_offset: int) -> None:
-        self._upper, self._upper_delay = RunningMean(upper_length), Delay(upper_offset)
-        self._lower, self._lower_delay = RunningMean(lower_length), Delay(lower_offset)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        upper, lower = self._upper.update(bar.high), self._lower.update(bar.low)
-        return self._upper_delay.update(upper), self._lower_delay.update(lower)
 
 
 def _warmup(upper_length: int, lower_length: int, upper_offset: int, lower_offset: int) -> int:
@@ -35,7 +25,6 @@ INDICATOR = Indicator(
     description="Simple averages of the highs and of the lows, each drawn a number of bars later",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=_warmup,
     parameters=(
         Parameter("upper_length", 20, 1, 500),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.line_pairs import LinePair, Unit
-from openbell.indicators.running import RunningAverage
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 PARAMETERS = (
@@ -32,25 +31,12 @@ def _compute(bars: Bars, fast: int, slow: int, signal: int) -> Channels:
     )
 
 
-class _Stream:
-    def __init__(self, fast: int, slow: int, signal: int) -> None:
-        self._fast = RunningAverage(fast)
-        self._slow = RunningAverage(slow)
-        self._signal = RunningAverage(signal)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        line = self._fast.update(bar.close) - self._slow.update(bar.close)
-        trigger = self._signal.update(line)
-        return line, trigger, line - trigger
-
-
 INDICATOR = Indicator(
     name="macd",
     title="MACD",
     description="Difference of a fast and a slow EMA, its EMA as signal, and their difference as histogram",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda fast, slow, signal: max(fast, slow) + signal - 1,
     parameters=PARAMETERS,
     aliases=("moving_average_convergence_divergence",),

@@ -6,9 +6,8 @@ import numpy as np
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import Channels, Level, Line
-from openbell.indicators.running import RunningAverage
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningSum, window_sum
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars, Values
 
 BULGE, SETTLED = 27.0, 26.5
@@ -30,28 +29,12 @@ def _compute(bars: Bars, fast: int, length: int) -> Channels:
     )
 
 
-class RunningMass:
-    """The mass index, bar by bar."""
-
-    def __init__(self, fast: int, length: int) -> None:
-        self._once = RunningAverage(fast)
-        self._twice = RunningAverage(fast)
-        self._sum = RunningSum(length)
-
-    def update(self, bar: Bar) -> tuple[float]:
-        """Returns the value after a bar; NaN before warm-up."""
-        once = self._once.update(bar.high - bar.low)
-        twice = self._twice.update(once)
-        return (self._sum.update(once / twice if twice else 1.0),)
-
-
 INDICATOR = Indicator(
     name="mass_index",
     title="Mass Index",
     description="Sum of the ratios of the range's EMA to its double EMA: a bulge above 27 warns of a reversal",
     overlay=False,
     compute=_compute,
-    stream=RunningMass,
     warmup=lambda fast, length: 2 * fast + length - 2,
     parameters=(Parameter("fast", 9, 1, 200), Parameter("length", 10, 1, 500)),
     inputs=("high", "low"),

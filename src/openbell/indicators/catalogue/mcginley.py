@@ -12,47 +12,30 @@ from math import nan
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningMean, window_mean
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_mean
 from openbell.market.bars import Bars
 
 
-class _Average:
-    __slots__ = ("_length", "_value")
-
-    def __init__(self, length: int) -> None:
-        self._length = length
-        self._value = nan
-
-    def follow(self, rows: Iterable[tuple[float, float]]) -> list[float]:
-        """The average after each close; a row is a close and the seed, which may be NaN once the average has begun."""
-        found, value, length = [], self._value, self._length
-        for close, seed in rows:
-            if value > 0.0 or value < 0.0:
-                ratio = close / value
-                square = ratio * ratio
-                divisor = length * square * square
-                value += (close - value) / divisor if divisor > 1.0 else close - value
-            else:
-                value = seed
-            found.append(value)
-        self._value = value
-        return found
+def _averages(rows: Iterable[tuple[float, float]], length: int) -> list[float]:
+    """The average after each close; a row is a close and the seed, which counts until the average has begun."""
+    found, value = [], nan
+    for close, seed in rows:
+        if value > 0.0 or value < 0.0:
+            ratio = close / value
+            square = ratio * ratio
+            divisor = length * square * square
+            value += (close - value) / divisor if divisor > 1.0 else close - value
+        else:
+            value = seed
+        found.append(value)
+    return found
 
 
 def _compute(bars: Bars, length: int) -> Channels:
     seeds = window_mean(bars.close, length)
-    values = _Average(length).follow(zip(bars.close.tolist(), seeds.tolist(), strict=True))
+    values = _averages(zip(bars.close.tolist(), seeds.tolist(), strict=True), length)
     return Channels(lines=(Line("McGinley", np.array(values)),))
-
-
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._average = _Average(length)
-        self._seed = RunningMean(length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return tuple(self._average.follow(((bar.close, self._seed.update(bar.close)),)))
 
 
 INDICATOR = Indicator(
@@ -61,7 +44,6 @@ INDICATOR = Indicator(
     description="McGinley dynamic: an average of the close that adjusts its speed to the market",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 10, 1, 500, tradingview=14),),
     aliases=("mcginley_dynamic",),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Line, bounds
-from openbell.indicators.oscillators import RunningMoneyFlowIndex, money_flow_index
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.oscillators import money_flow_index
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -16,21 +16,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     )
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._index = RunningMoneyFlowIndex(length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return (self._index.update(bar),)
-
-
 INDICATOR = Indicator(
     name="mfi",
     title="MFI",
     description="Share of the turnover on bars whose typical price rose, of that on bars where it rose or fell",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 14, 1, 500, aliases=("period",)),),
     aliases=("money_flow_index",),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
-from math import nan
-
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -18,22 +15,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("Momentum", values),), hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._closes = deque([nan] * (length + 1), maxlen=length + 1)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        self._closes.append(bar.close)
-        return (bar.close - self._closes[0],)
-
-
 INDICATOR = Indicator(
     name="momentum",
     title="Momentum",
     description="The close less the close of some bars ago",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 10, 1, 1000),),
     aliases=("mom",),

@@ -6,8 +6,8 @@ import numpy as np
 
 from openbell.indicators.catalogue.bb_width import PARAMETERS
 from openbell.indicators.channels import Channels, Level, Line
-from openbell.indicators.spec import Bar, Indicator
-from openbell.indicators.sums import RunningDeviation, offset_and_deviation
+from openbell.indicators.spec import Indicator
+from openbell.indicators.sums import offset_and_deviation
 from openbell.market.bars import Bars
 
 
@@ -21,23 +21,12 @@ def _compute(bars: Bars, length: int, std_dev: float) -> Channels:
     )
 
 
-class _Stream:
-    def __init__(self, length: int, std_dev: float) -> None:
-        self._window, self._std_dev = RunningDeviation(length), std_dev
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        offset, deviation = self._window.update(bar.close)
-        width = 2.0 * self._std_dev * deviation
-        return (0.5 if width <= 0.0 else 0.5 - offset / width,)
-
-
 INDICATOR = Indicator(
     name="percent_b",
     title="%b",
     description="Place of the close between the lower Bollinger band (0) and the upper one (1)",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, std_dev: length,  # noqa: ARG005 - takes every parameter
     parameters=PARAMETERS,
     aliases=("bollinger_bands_percent_b", "bollinger_bands_b", "bb_percent_b", "bbb"),

@@ -11,30 +11,23 @@ that part.
 
 from __future__ import annotations
 
-from math import inf, isnan, nan
-from typing import TypeVar
-
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.day_sums import day_starts
 from openbell.indicators.regular_hours import calendar_number, session_days
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
-from openbell.market.instruments import Instrument
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
-
-Price = TypeVar("Price", float, Values)
 
 LEVELS = ("P", "R1", "R2", "R3", "S1", "S2", "S3")
 KINDS = ("traditional", "classic")
 PERIODS = ("auto", "session", "week", "month", "year")
 _DAYS = {"session": 0, "week": 7, "month": 31, "year": 366}
-_NONE = (nan,) * len(LEVELS)
 
 
-def levels(high: Price, low: Price, close: Price, kind: str) -> tuple[Price, ...]:
+def levels(high: Values, low: Values, close: Values, kind: str) -> tuple[Values, ...]:
     """The levels from a period's high, low and close, in the order of `LEVELS`."""
     middle = (high + low + close) / 3.0
     height = high - low
@@ -87,35 +80,6 @@ def _compute(bars: Bars, regular: Bars, kind: str, period: str) -> Channels:
     return Channels(lines=tuple(Line(label, row) for label, row in zip(LEVELS, rows, strict=True)))
 
 
-class _Stream:
-    def __init__(self, instrument: Instrument, timeframe: Timeframe, kind: str, period: str) -> None:
-        self._instrument, self._kind, self._period = instrument, kind, period_of(timeframe, period)
-        self._day = self._number = -1
-        self._high, self._low, self._close = -inf, inf, nan
-        self._levels: tuple[float, ...] = _NONE
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        if bar.day != self._day:
-            self._day = bar.day
-            self._begin(self._number_of(bar.day))
-        if bar.day >= 0 and not isnan(bar.close):
-            self._high, self._low, self._close = max(bar.high, self._high), min(bar.low, self._low), bar.close
-        return self._levels
-
-    def _number_of(self, day: int) -> int:
-        """The number of the period of a day, as in `_periods`."""
-        if self._period == "session":
-            return day
-        return self._number if day < 0 else int(calendar_number(self._instrument, np.array([day]), self._period)[0])
-
-    def _begin(self, number: int) -> None:
-        if number == self._number:
-            return
-        if not isnan(self._close):
-            self._levels = levels(self._high, self._low, self._close, self._kind)
-        self._number, self._high, self._low, self._close = number, -inf, inf, nan
-
-
 INDICATOR = Indicator(
     name="pivot",
     title="Pivots",
@@ -126,7 +90,6 @@ INDICATOR = Indicator(
     ),
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda **_: 0,  # depends on where sessions start
     parameters=(
         Parameter("kind", KINDS[0], choices=KINDS, aliases=("type",)),
@@ -136,7 +99,6 @@ INDICATOR = Indicator(
     inputs=("high", "low", "close"),
     regular=True,
     by_day=True,
-    of_series=True,
     lookback=lambda timeframe, period, **_: 2 * _DAYS[period_of(timeframe, period)] * 86400,
     differs=(
         "TradingView draws up to five levels on either side. A stock's levels come from regular hours. Levels of a "

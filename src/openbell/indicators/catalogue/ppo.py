@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.exact_averages import ema as running_ema
 from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
@@ -32,29 +31,12 @@ def _compute(bars: Bars, fast: int, slow: int, signal: int) -> Channels:
     )
 
 
-class _Stream:
-    def __init__(self, fast: int, slow: int, signal: int) -> None:
-        self._fast = running_ema(fast)
-        self._slow = running_ema(slow)
-        self._signal = running_ema(signal)
-        self._first = 0.0
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        self._first = self._first or bar.close
-        moved = bar.close - self._first
-        base = self._slow.update(moved)
-        line = 100.0 * ((self._fast.update(moved) - base) / (self._first + base))
-        trigger = self._signal.update(line)
-        return line, trigger, line - trigger
-
-
 INDICATOR = Indicator(
     name="ppo",
     title="PPO",
     description="Difference of a fast and a slow EMA in per cent of the slow one, its EMA as signal, and the histogram",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda fast, slow, signal: max(fast, slow) + signal - 1,
     parameters=(
         Parameter("fast", 12, 1, 500, aliases=("fast_length", "short_length"), tradingview=10),

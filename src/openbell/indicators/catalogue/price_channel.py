@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.highs_and_lows import highest, lowest
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -13,21 +13,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("upper", upper), Line("lower", lower)), fills=(Fill(upper, lower),))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._extremes = RunningExtremes(length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return self._extremes.update(bar.high, bar.low)
-
-
 INDICATOR = Indicator(
     name="price_channel",
     title="Price Channel",
     description="Highest high and lowest low of the latest bars",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 20, 1, 500),),
     inputs=("high", "low"),

@@ -6,17 +6,14 @@ Both lines are in per cent of the range of the closes in `lookback` bars, and 0 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
-from math import isnan, nan
-from operator import add
 
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.highs_and_lows import highest, lowest
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.indicators.sums import total
-from openbell.indicators.windows import RunningMean, window_mean
+from openbell.indicators.windows import window_mean
 from openbell.market.bars import Bars, Values
 
 
@@ -40,33 +37,12 @@ def _share(part: Values, height: Values) -> Values:
     return 100.0 * np.divide(part, height, out=0.0 * part, where=~(height <= 0.0))
 
 
-class _Stream:
-    def __init__(self, length: int, depth: int, lookback: int) -> None:
-        self._averages = [RunningMean(length) for _ in range(depth)]
-        self._extremes = RunningExtremes(lookback)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        top, bottom = self._extremes.update(bar.close, bar.close)
-        value, averages = bar.close, []
-        for average in self._averages:
-            value = average.update(value)
-            averages.append(value)
-        height = top - bottom
-        if isnan(height) or isnan(value):
-            return nan, nan
-        if height <= 0.0:
-            return 0.0, 0.0
-        away = reduce(add, [bar.close - each for each in averages]) / len(averages)
-        return 100.0 * (away / height), 100.0 * ((max(averages) - min(averages)) / height)
-
-
 INDICATOR = Indicator(
     name="rainbow",
     title="Rainbow",
     description="Distance of the close from the mean of recursive averages, and their spread, in per cent of its range",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, depth, lookback: max(depth * (length - 1) + 1, lookback),
     parameters=(Parameter("length", 2, 1, 100), Parameter("depth", 10, 1, 20), Parameter("lookback", 10, 2, 500)),
     aliases=("rainbow_oscillator",),

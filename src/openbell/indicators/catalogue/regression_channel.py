@@ -7,8 +7,8 @@ close.
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.regression import RunningRegression, regression
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.regression import regression
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -24,23 +24,12 @@ def _compute(bars: Bars, length: int, deviations: float) -> Channels:
     return Channels(lines=lines, fills=(Fill(upper, lower),))
 
 
-class _Stream:
-    def __init__(self, length: int, deviations: float) -> None:
-        self._line, self._deviations = RunningRegression(length), deviations
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        middle, deviation, rise = self._line.update(bar.close)
-        width = self._deviations * deviation
-        return middle, middle + width, middle - width, 100.0 * rise / bar.close
-
-
 INDICATOR = Indicator(
     name="regression_channel",
     title="Regression",
     description="End of the least-squares line through the closes, deviations around it, and its slope in per cent",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, deviations: length,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("length", 50, 2, 500, tradingview=100), Parameter("deviations", 2.0, 0.1, 10.0)),
     aliases=("linreg_channel", "linear_regression_channel"),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from math import nan
-
 import numpy as np
 
 from openbell.indicators.channels import Channels, Level, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningMean, window_mean
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_mean
 from openbell.market.bars import Bars
 
 
@@ -19,23 +17,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("RVOL", out),), hlines=(Level(1.0, "average"),))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._average = RunningMean(length)
-        self._usual = nan
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        usual, self._usual = self._usual, self._average.update(bar.volume)
-        return (bar.volume / usual if usual > 0.0 else nan,)
-
-
 INDICATOR = Indicator(
     name="relative_volume",
     title="RVOL",
     description="Volume of a bar over the simple average of the volumes of the bars before it",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 20, 1, 1000),),
     aliases=("rvol",),

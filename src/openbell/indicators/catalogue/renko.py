@@ -11,90 +11,67 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import isnan, nan
 
-from openbell.indicators.average_range import RunningAtr
 from openbell.indicators.catalogue.atr import atr
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.held import held
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.ties import TOLERANCE
+from openbell.indicators.float_ties import TOLERANCE
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.step_lines import step_lines
 from openbell.market.bars import Bars
 
 NEAR = 0.999
 """Closes within this share of a brick's height from its start do not end it: they need no further comparison."""
 
 
-class _Bricks:
-    """Level, direction and number of the bricks."""
+def _bricks(rows: Iterable[tuple[float, float]]) -> dict[int, tuple[float, float, float]]:
+    """Level, direction and number of the bricks after each bar that changes them, by its number among these bars.
 
-    __slots__ = ("_height", "state")
+    A row is a bar's close, and the height of a brick that begins there.
+    """
+    changes = {}
+    level, way, count = nan, 0.0, 0.0
+    standing = 0.0
+    bottom = top = nan
+    for at, (close, height) in enumerate(rows):
+        if bottom < close < top:
+            continue  # far from the end of a brick
+        # Compared as `float_ties` does, written out: calls would take longer than the step.
+        room = TOLERANCE * close
+        if not standing:
+            standing = height if height > room else 0.0
+            if isnan(level):
+                level = close
+                changes[at] = level, way, count
+        away = close - level
+        needed = 2.0 * standing if (1.0 if away > 0.0 else -1.0) == -way else standing
+        if needed > 0.0 and abs(away) - needed >= -room:
+            standing = height if height > room else 0.0
+            level, way, count = changes[at] = _completed((level, way, count), close, needed, standing)
+        near = NEAR * standing if standing - NEAR * standing > room else nan
+        bottom, top = level - near, level + near
+    return changes
 
-    def __init__(self) -> None:
-        self._height = 0.0
-        self.state = (nan, 0.0, 0.0)
 
-    def follow(self, rows: Iterable[tuple[float, float]]) -> dict[int, tuple[float, float, float]]:
-        """The state after each bar that changes it, by its number among these bars.
-
-        A row is a bar's close, and the height of a brick that begins there.
-        """
-        changes = {}
-        level, way, _ = self.state
-        standing = self._height
-        bottom = top = nan
-        for at, (close, height) in enumerate(rows):
-            if bottom < close < top:
-                continue  # far from the end of a brick
-            # Compared as `ties` does, written out: calls would take longer than the step.
-            room = TOLERANCE * close
-            if not standing:
-                standing = height if height > room else 0.0
-                if isnan(level):
-                    level = close
-                    self.state = changes[at] = close, 0.0, 0.0
-            away = close - level
-            needed = 2.0 * standing if (1.0 if away > 0.0 else -1.0) == -way else standing
-            if needed > 0.0 and abs(away) - needed >= -room:
-                standing = height if height > room else 0.0
-                self._complete(close, needed, standing)
-                level, way, _ = changes[at] = self.state
-            near = NEAR * standing if standing - NEAR * standing > room else nan
-            bottom, top = level - near, level + near
-        self._height = standing
-        return changes
-
-    def _complete(self, close: float, needed: float, height: float) -> None:
-        """Complete the brick that a close ends, and further ones of this height if there is one."""
-        level, way_before, bricks = self.state
-        way = 1.0 if close > level else -1.0
-        level += way * 1.0 * needed
-        bricks = bricks + 1.0 if way == way_before else 1.0
-        if height:
-            more = max(0.0, ((close - level) * way + TOLERANCE * close) // height)
-            level += way * more * height
-            bricks += more
-        self.state = level, way, bricks
+def _completed(
+    before: tuple[float, float, float], close: float, needed: float, height: float
+) -> tuple[float, float, float]:
+    """The state after the brick that a close ends, and further ones of this height if there is one."""
+    level, way_before, bricks = before
+    way = 1.0 if close > level else -1.0
+    level += way * 1.0 * needed
+    bricks = bricks + 1.0 if way == way_before else 1.0
+    if height:
+        more = max(0.0, ((close - level) * way + TOLERANCE * close) // height)
+        level += way * more * height
+        bricks += more
+    return level, way, bricks
 
 
 def _compute(bars: Bars, length: int, multiplier: float) -> Channels:
     heights = multiplier * atr(bars, length)
     columns = (column[length - 1 :].tolist() for column in (bars.close, heights))
-    changes = _Bricks().follow(zip(*columns, strict=True))
-    lines = held({at + length - 1: state for at, state in changes.items()}, (nan, nan, nan), len(bars))
+    changes = _bricks(zip(*columns, strict=True))
+    lines = step_lines({at + length - 1: state for at, state in changes.items()}, (nan, nan, nan), len(bars))
     return Channels(lines=tuple(map(Line, ("level", "direction", "bricks"), lines)))
-
-
-class _Stream:
-    def __init__(self, length: int, multiplier: float) -> None:
-        self._range = RunningAtr(length)
-        self._multiplier = multiplier
-        self._bricks = _Bricks()
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        height = self._multiplier * self._range.update(bar)
-        if isnan(height):
-            return nan, nan, nan
-        self._bricks.follow(((bar.close, height),))
-        return self._bricks.state
 
 
 INDICATOR = Indicator(
@@ -103,7 +80,6 @@ INDICATOR = Indicator(
     description="Bricks as high as average true ranges: the last complete one's close, direction and number in a row",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("length", 14, 1, 500), Parameter("multiplier", 1.0, 0.1, 20.0)),
     inputs=("high", "low", "close"),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
-from math import nan
-
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
@@ -24,23 +21,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("ROC", roc(bars.close, length)),), hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._closes: deque[float] = deque([nan] * length, maxlen=length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        before = self._closes[0]
-        self._closes.append(bar.close)
-        return (100.0 * ((bar.close - before) / before),)
-
-
 INDICATOR = Indicator(
     name="roc",
     title="ROC",
     description="Change of the close against that of some bars ago, in per cent",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 14, 1, 1000, aliases=("period",), tradingview=9),),
     aliases=("rate_of_change",),

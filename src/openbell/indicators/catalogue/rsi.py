@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import nan
 
 import numpy as np
 
 from openbell.indicators.averages import wilder
-from openbell.indicators.channels import BarSignal, Channels, Direction, Line, bounds
-from openbell.indicators.exact_averages import wilder as running_wilder
-from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, becomes
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.ties import OSCILLATOR, at_least, at_most
+from openbell.indicators.channels import Channels, Direction, Line, bounds
+from openbell.indicators.float_ties import OSCILLATOR, at_least, at_most
+from openbell.indicators.rules import Rule, array_signals, becomes
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 OVERBOUGHT, OVERSOLD = 70.0, 30.0
@@ -38,7 +36,7 @@ def _compute(bars: Bars, length: int) -> Channels:
     )
 
 
-def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
+def _rules(before: Sequence[Values], now: Sequence[Values]) -> Sequence[Rule]:
     """A signal where the RSI reaches a level."""
     (value_before,), (value,) = before, now
     high_before, high = (at_least(each, OVERBOUGHT, OSCILLATOR) for each in (value_before, value))
@@ -49,48 +47,12 @@ def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
     )
 
 
-class RunningRsi:
-    """`rsi`, one close at a time, bit for bit equal."""
-
-    __slots__ = ("_close", "_gain", "_loss")
-
-    def __init__(self, length: int) -> None:
-        self._gain = running_wilder(length)
-        self._loss = running_wilder(length)
-        self._close = nan
-
-    def update(self, close: float) -> float:
-        """The RSI after this close."""
-        change, self._close = close - self._close, close
-        if change > 0.0:
-            gain, loss = self._gain.update(change), self._loss.update(0.0)
-        elif change <= 0.0:
-            gain, loss = self._gain.update(0.0), self._loss.update(-change)
-        else:
-            return nan
-        moved = gain + loss
-        return 50.0 if moved == 0.0 else 100.0 * (gain / moved)
-
-
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._rsi = RunningRsi(length)
-        self._rules = RunningRules(_rules, 1)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return self._rules.update(self._rsi.update(bar.close))
-
-    def signals(self) -> tuple[BarSignal, ...]:
-        return self._rules.signals()
-
-
 INDICATOR = Indicator(
     name="rsi",
     title="RSI",
     description="Wilder's relative strength index of the close",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 14, 1, 500, aliases=("period",)),),
     aliases=("relative_strength_index",),

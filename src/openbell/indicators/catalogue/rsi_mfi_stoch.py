@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openbell.indicators.catalogue.rsi import RunningRsi, rsi
-from openbell.indicators.channels import BarSignal, Channels, Direction, Line, bounds
+from openbell.indicators.catalogue.rsi import rsi
+from openbell.indicators.channels import Channels, Direction, Line, bounds
+from openbell.indicators.float_ties import OSCILLATOR, at_least, at_most
 from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.oscillators import RunningMoneyFlowIndex, RunningStochastic, money_flow_index, stochastic
-from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, becomes, crosses_above
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.ties import OSCILLATOR, at_least, at_most
-from openbell.market.bars import Bars
+from openbell.indicators.oscillators import money_flow_index, stochastic
+from openbell.indicators.rules import Rule, array_signals, becomes, crosses_above
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.market.bars import Bars, Values
 
 STOCH_OVERBOUGHT, STOCH_OVERSOLD = 80.0, 20.0
 
@@ -29,7 +29,7 @@ def _compute(
     )
 
 
-def _rules(before: Sequence[Value], now: Sequence[Value], overbought: float, oversold: float) -> Sequence[Rule]:
+def _rules(before: Sequence[Values], now: Sequence[Values], overbought: float, oversold: float) -> Sequence[Rule]:
     """A signal where a level is reached; buy and sell where the stochastic crosses while RSI and MFI are at their levels."""
     (strength_before, _, fast_before, slow_before), (strength, flow, fast, slow) = before, now
     low_before, low = (at_most(each, oversold, OSCILLATOR) for each in (strength_before, strength))
@@ -48,30 +48,6 @@ def _rules(before: Sequence[Value], now: Sequence[Value], overbought: float, ove
     )
 
 
-class _Stream:
-    def __init__(
-        self,
-        rsi_length: int,
-        mfi_length: int,
-        stoch_length: int,
-        k: int,
-        d: int,
-        overbought: float,
-        oversold: float,
-    ) -> None:
-        self._rsi = RunningRsi(rsi_length)
-        self._mfi = RunningMoneyFlowIndex(mfi_length)
-        self._stochastic = RunningStochastic(stoch_length, k, d)
-        self._rules = RunningRules(_rules, 4, overbought, oversold)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        fast, slow = self._stochastic.update(bar.close, bar.high, bar.low)
-        return self._rules.update(self._rsi.update(bar.close), self._mfi.update(bar), fast, slow)
-
-    def signals(self) -> tuple[BarSignal, ...]:
-        return self._rules.signals()
-
-
 def _warmup(rsi_length: int, mfi_length: int, stoch_length: int, k: int, d: int, **_levels: float) -> int:
     return max(rsi_length + 1, mfi_length, stoch_length + k + d - 2)
 
@@ -82,7 +58,6 @@ INDICATOR = Indicator(
     description="RSI, money flow index and stochastic together; buy or sell where K crosses D with RSI and MFI extreme",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=_warmup,
     parameters=(
         Parameter("rsi_length", 14, 1, 500),

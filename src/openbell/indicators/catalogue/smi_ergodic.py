@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from openbell.indicators.averages import ema
-from openbell.indicators.catalogue.tsi import RunningStrength, true_strength
+from openbell.indicators.catalogue.tsi import true_strength
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.exact_averages import ema as running_ema
 from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 PARAMETERS = (
@@ -33,25 +32,12 @@ def _compute(bars: Bars, short: int, long: int, signal: int) -> Channels:
     return Channels(lines=tuple(lines), hlines=(ZERO,))
 
 
-class RunningErgodic:
-    """The indicator and its signal, bar by bar."""
-
-    def __init__(self, short: int, long: int, signal: int) -> None:
-        self._strength, self._signal = RunningStrength(long, short), running_ema(signal)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        """The values after this bar; NaN before warm-up."""
-        line = self._strength.update(bar.close)
-        return line, self._signal.update(line)
-
-
 INDICATOR = Indicator(
     name="smi_ergodic",
     title="SMI Ergodic",
     description="True strength index of the close from -1 to 1, and its EMA as signal",
     overlay=False,
     compute=_compute,
-    stream=RunningErgodic,
     warmup=warmup,
     parameters=PARAMETERS,
     aliases=("smii", "smi_ergodic_indicator"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from openbell.indicators.catalogue.smi_ergodic import PARAMETERS, RunningErgodic, ergodic, warmup
+from openbell.indicators.catalogue.smi_ergodic import PARAMETERS, ergodic, warmup
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.spec import Bar, Indicator
+from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars
 
 
@@ -13,22 +13,12 @@ def _compute(bars: Bars, short: int, long: int, signal: int) -> Channels:
     return Channels(histogram=(Line("Histogram", line - trigger),), hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, short: int, long: int, signal: int) -> None:
-        self._ergodic = RunningErgodic(short, long, signal)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        line, trigger = self._ergodic.update(bar)
-        return (line - trigger,)
-
-
 INDICATOR = Indicator(
     name="smi_oscillator",
     title="SMI Oscillator",
     description="The SMI ergodic indicator less its signal, as histogram",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=warmup,
     parameters=PARAMETERS,
     aliases=("smio", "smi_ergodic_oscillator"),

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from math import isnan, nan
 
-from openbell.indicators.average_range import RunningRange
 from openbell.indicators.catalogue.atr import true_range
-from openbell.indicators.channels import ZERO, BarSignal, Channels, Direction, Line
-from openbell.indicators.highs_and_lows import RunningExtremes, middle
-from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, becomes
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import RunningDeviation, mean_and_deviation, weighted_sum, weighted_sum_of
-from openbell.indicators.ties import above
-from openbell.indicators.windows import RunningSum, window_sum
+from openbell.indicators.channels import ZERO, Channels, Direction, Line
+from openbell.indicators.float_ties import above
+from openbell.indicators.highs_and_lows import middle
+from openbell.indicators.rules import Rule, array_signals, becomes
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.sums import mean_and_deviation, weighted_sum
+from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars, Values
 
 
@@ -39,7 +36,7 @@ def _compute(bars: Bars, length: int, bb_mult: float, kc_mult: float) -> Channel
     )
 
 
-def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
+def _rules(before: Sequence[Values], now: Sequence[Values]) -> Sequence[Rule]:
     """Where a squeeze starts and where it ends, from half the widths of bands and channel, and the close. The value is 0."""
     # Bands and channel have the same middle, so the narrower one lies within the other.
     (bands_before, channel_before, close_before), (bands, channel, close) = before, now
@@ -50,41 +47,12 @@ def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
     )
 
 
-class _Stream:
-    def __init__(self, length: int, bb_mult: float, kc_mult: float) -> None:
-        self._extremes = RunningExtremes(length)
-        self._closes = RunningDeviation(length)
-        self._distances: deque[float] = deque(maxlen=length)
-        self._weights = line_end(length)
-        self._length = length
-        self._range, self._ranges = RunningRange(), RunningSum(length)
-        self._bb_mult, self._kc_mult = bb_mult, kc_mult
-        self._rules = RunningRules(_rules, 3)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        high, low = self._extremes.update(bar.high, bar.low)
-        ranges = self._ranges.update(self._range.update(bar))
-        close = bar.close
-        offset, deviation = self._closes.update(close)
-        if isnan(high):
-            return (nan,)
-        self._rules.update(self._bb_mult * deviation, self._kc_mult * (ranges / self._length), close)
-        self._distances.append(close - ((high + low) / 2.0 + (close + offset)) / 2.0)
-        if len(self._distances) < self._length:
-            return (nan,)
-        return (weighted_sum_of(self._distances, self._weights),)
-
-    def signals(self) -> tuple[BarSignal, ...]:
-        return self._rules.signals()
-
-
 INDICATOR = Indicator(
     name="squeeze",
     title="Squeeze",
     description="TTM squeeze: momentum by linear regression; on while the Bollinger bands lie within the Keltner channel",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, bb_mult, kc_mult: 2 * length - 1,  # noqa: ARG005 - takes every parameter
     parameters=(
         Parameter("length", 20, 2, 500),

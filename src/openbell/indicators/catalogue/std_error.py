@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import sqrt
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.regression import RunningRegression, regression
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.regression import regression
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -19,21 +19,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("StdErr", error_per_deviation(length) * regression(bars.close, length)[1]),))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._line, self._factor = RunningRegression(length), error_per_deviation(length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return (self._factor * self._line.update(bar.close)[1],)
-
-
 INDICATOR = Indicator(
     name="std_error",
     title="StdErr",
     description="Standard error of the least-squares line through the latest closes",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 14, 3, 500),),
     aliases=("standard_error",),

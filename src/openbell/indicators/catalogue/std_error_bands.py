@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from openbell.indicators.average_methods import METHOD, running_average
+from openbell.indicators.average_methods import METHOD
 from openbell.indicators.average_methods import average as average_of
 from openbell.indicators.catalogue.std_error import error_per_deviation
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.regression import RunningRegression, regression
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.regression import regression
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -19,25 +19,12 @@ def _compute(bars: Bars, length: int, errors: float, average: int, method: str) 
     return Channels(lines=lines, fills=(Fill(lines[0].values, lines[2].values),))
 
 
-class _Stream:
-    def __init__(self, length: int, errors: float, average: int, method: str) -> None:
-        self._line = RunningRegression(length)
-        self._middle, self._width = (running_average(average, method) for _ in range(2))
-        self._factor = errors * error_per_deviation(length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        end, deviation, _ = self._line.update(bar.close)
-        middle, width = self._middle.update(end), self._factor * self._width.update(deviation)
-        return middle + width, middle, middle - width
-
-
 INDICATOR = Indicator(
     name="std_error_bands",
     title="Std Error Bands",
     description="Averaged end of the least-squares line through the closes, and averaged standard errors around it",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, errors, average, method: length + average - 1,  # noqa: ARG005 - takes every parameter
     parameters=(
         Parameter("length", 21, 3, 500),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Line, bounds
 from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.oscillators import RunningStochastic, stochastic
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.oscillators import stochastic
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -14,21 +14,12 @@ def _compute(bars: Bars, k: int, smooth: int, d: int) -> Channels:
     return Channels(lines=(Line("K", fast), Line("D", slow)), hlines=bounds(20.0, 80.0), y_range=(0.0, 100.0))
 
 
-class _Stream:
-    def __init__(self, k: int, smooth: int, d: int) -> None:
-        self._stochastic = RunningStochastic(k, smooth, d)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return self._stochastic.update(bar.close, bar.high, bar.low)
-
-
 INDICATOR = Indicator(
     name="stoch",
     title="Stoch",
     description="Place of the close between the lowest low and the highest high, smoothed (K), and its average (D)",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda k, smooth, d: k + smooth + d - 2,
     parameters=(
         Parameter("k", 14, 1, 500, aliases=("period", "length", "k_length")),

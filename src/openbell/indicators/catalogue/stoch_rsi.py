@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Line, bounds
 from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.oscillators import RunningStochasticRsi, stochastic_rsi, stochastic_rsi_start
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.oscillators import stochastic_rsi, stochastic_rsi_start
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -14,21 +14,12 @@ def _compute(bars: Bars, rsi_length: int, stoch_length: int, k: int, d: int) -> 
     return Channels(lines=(Line("K", fast), Line("D", slow)), hlines=bounds(20.0, 80.0), y_range=(0.0, 100.0))
 
 
-class _Stream:
-    def __init__(self, rsi_length: int, stoch_length: int, k: int, d: int) -> None:
-        self._stochastic = RunningStochasticRsi(rsi_length, stoch_length, k, d)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        return self._stochastic.update(bar.close)
-
-
 INDICATOR = Indicator(
     name="stoch_rsi",
     title="StochRSI",
     description="Place of Wilder's RSI between its own lowest and highest, smoothed (K), and its average (D)",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda rsi_length, stoch_length, k, d: stochastic_rsi_start(rsi_length, stoch_length) + k + d - 1,
     parameters=(
         Parameter("rsi_length", 14, 1, 500, aliases=("length_rsi",)),

@@ -6,45 +6,37 @@ Starts with a falling trend, as in TradingView. TA-Lib's starts rising and leave
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf, isnan, nan
+from math import inf
 
 import numpy as np
 
-from openbell.indicators.average_range import RunningAtr
 from openbell.indicators.catalogue.atr import atr
-from openbell.indicators.channels import BarSignal, Channels, Line
-from openbell.indicators.flips import SIGNALS, flip_rules, flips
-from openbell.indicators.rules import RunningRules
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.ties import TOLERANCE
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.flips import SIGNALS, flips
+from openbell.indicators.float_ties import TOLERANCE
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
-class _Trail:
-    """Two bands, one of which is the stop. A band only moves towards the price, until a close crosses it."""
+def _trail(rows: Iterable[tuple[float, float, float]]) -> tuple[list[float], list[bool]]:
+    """The stop after each bar, and True where it is below the price. A row is the unlimited bands and the close.
 
-    __slots__ = ("_close", "_lower", "_rising", "_upper")
-
-    def __init__(self) -> None:
-        self._upper, self._lower, self._close, self._rising = inf, 0.0, inf, False
-
-    def follow(self, rows: Iterable[tuple[float, float, float]]) -> tuple[list[float], list[bool]]:
-        """The stop after each bar, and True where it is below the price. A row is the unlimited bands and the close."""
-        stop, below = [], []
-        upper_1, lower_1, before, rising = self._upper, self._lower, self._close, self._rising
-        for upper, lower, close in rows:
-            # The closes are compared with the bands as `ties` does, written out: a call takes as long as the step.
-            room = TOLERANCE * close
-            if lower > lower_1 or lower_1 - before > room:
-                lower_1 = lower
-            if upper < upper_1 or before - upper_1 > room:
-                upper_1 = upper
-            rising = lower_1 - close <= room if rising else close - upper_1 > room and before < inf
-            before = close
-            stop.append(lower_1 if rising else upper_1)
-            below.append(rising)
-        self._upper, self._lower, self._close, self._rising = upper_1, lower_1, before, rising
-        return stop, below
+    One of two bands is the stop. A band only moves towards the price, until a close crosses it.
+    """
+    stop, below = [], []
+    upper_1, lower_1, before, rising = inf, 0.0, inf, False
+    for upper, lower, close in rows:
+        # The closes are compared with the bands as `float_ties` does, written out: a call takes as long as the step.
+        room = TOLERANCE * close
+        if lower > lower_1 or lower_1 - before > room:
+            lower_1 = lower
+        if upper < upper_1 or before - upper_1 > room:
+            upper_1 = upper
+        rising = lower_1 - close <= room if rising else close - upper_1 > room and before < inf
+        before = close
+        stop.append(lower_1 if rising else upper_1)
+        below.append(rising)
+    return stop, below
 
 
 def supertrend(bars: Bars, length: int, multiplier: float) -> tuple[Values, Values]:
@@ -52,7 +44,7 @@ def supertrend(bars: Bars, length: int, multiplier: float) -> tuple[Values, Valu
     stop, side = np.full(len(bars), np.nan), np.zeros(len(bars))
     middle, width = (bars.high + bars.low) / 2.0, multiplier * atr(bars, length)
     columns = [column[length - 1 :].tolist() for column in (middle + width, middle - width, bars.close)]
-    stops, below = _Trail().follow(zip(*columns, strict=True))
+    stops, below = _trail(zip(*columns, strict=True))
     stop[length - 1 :] = np.fromiter(stops, np.float64)
     side[length - 1 :] = 2.0 * np.fromiter(below, np.float64) - 1.0
     return stop, side
@@ -63,33 +55,12 @@ def _compute(bars: Bars, length: int, multiplier: float) -> Channels:
     return Channels(lines=(Line("Supertrend", stop),), signals=flips(side, stop))
 
 
-class _Stream:
-    def __init__(self, length: int, multiplier: float) -> None:
-        self._range = RunningAtr(length)
-        self._multiplier = multiplier
-        self._trail = _Trail()
-        self._rules = RunningRules(flip_rules, 2)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        width = self._multiplier * self._range.update(bar)
-        if isnan(width):
-            return (nan,)
-        middle = (bar.high + bar.low) / 2.0
-        (stop,), (below,) = self._trail.follow(((middle + width, middle - width, bar.close),))
-        self._rules.update(1.0 if below else -1.0, stop)
-        return (stop,)
-
-    def signals(self) -> tuple[BarSignal, ...]:
-        return self._rules.signals()
-
-
 INDICATOR = Indicator(
     name="supertrend",
     title="Supertrend",
     description="A stop that trails the price by average true ranges and changes sides when the close crosses it",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter
     parameters=(
         Parameter("length", 10, 1, 500, aliases=("period", "atr_length", "atr_period")),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from math import isnan, nan, sqrt
-
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.regression import RunningMoments, moments, places
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.regression import moments, places
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
@@ -23,26 +21,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("TSI", correlation(bars.close, length)),), hlines=(ZERO,), y_range=(-1.0, 1.0))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._moments, self._length = RunningMoments(length), length
-        self._width = places(length)[1]
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        plain, along, squares = self._moments.update(bar.close)
-        if isnan(plain):
-            return (nan,)
-        scale = sqrt(self._width * (squares - plain * plain / self._length))
-        return (max(-1.0, min(1.0, along / scale)) if scale > 0.0 else 0.0,)
-
-
 INDICATOR = Indicator(
     name="trend_strength",
     title="Trend Strength",
     description="Correlation of the latest closes with the bar number: 1 in a steady rise, -1 in a steady fall",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 9, 2, 500, tradingview=14),),
     aliases=("trend_strength_index",),

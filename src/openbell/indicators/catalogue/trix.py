@@ -6,15 +6,12 @@ gives exactly 0.
 
 from __future__ import annotations
 
-from math import log, nan
-
 import numpy as np
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.exact_averages import ema as running_ema
 from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.indicators.ta_lib import talib
 from openbell.market.bars import Bars, Values
 
@@ -23,7 +20,7 @@ SCALE = 10_000.0
 
 def trix(close: Values, length: int, signal: int) -> tuple[Values, Values]:
     """The TRIX line and its signal line."""
-    # TA-Lib's LN and `math.log` (in the stream) both call the platform's logarithm; numpy has its own.
+    # TA-Lib's LN calls the platform's logarithm; that of numpy depends on the processor.
     level = talib.LN(close / close[:1])
     for _ in range(3):
         level = ema(level, length)
@@ -36,29 +33,12 @@ def _compute(bars: Bars, length: int, signal: int) -> Channels:
     return Channels(lines=(Line("TRIX", line), Line("Signal", trigger)), hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, length: int, signal: int) -> None:
-        self._averages = [running_ema(length) for _ in range(3)]
-        self._signal = running_ema(signal)
-        self._first = 0.0
-        self._level = nan
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        self._first = self._first or bar.close
-        level = log(bar.close / self._first)
-        for average in self._averages:
-            level = average.update(level)
-        line, self._level = SCALE * (level - self._level), level
-        return line, self._signal.update(line)
-
-
 INDICATOR = Indicator(
     name="trix",
     title="TRIX",
     description="Change of the triple EMA of the close's logarithm, times 10,000, and its EMA as signal",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, signal: 3 * length + signal - 2,
     parameters=(Parameter("length", 18, 1, 300), Parameter("signal", 9, 1, 300)),
     crosses=(LinePair("TRIX", "Signal"),),

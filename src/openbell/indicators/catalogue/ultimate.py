@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from math import isnan, nan
-
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line, bounds
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningSum, window_sum
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars, Values
 
 WEIGHTS = (4.0, 2.0, 1.0)
@@ -35,34 +33,12 @@ def _compute(bars: Bars, fast: int, middle: int, slow: int) -> Channels:
     )
 
 
-class _Stream:
-    def __init__(self, fast: int, middle: int, slow: int) -> None:
-        self._sums = [
-            (weight, RunningSum(length), RunningSum(length))
-            for weight, length in zip(WEIGHTS, (fast, middle, slow), strict=True)
-        ]
-        self._close = nan
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        before, self._close = self._close, bar.close
-        if isnan(before):
-            return (nan,)
-        low = min(bar.low, before)
-        pressure, reach = bar.close - low, max(bar.high, before) - low
-        total = 0.0
-        for weight, pressures, reaches in self._sums:
-            pushed, moved = pressures.update(pressure), reaches.update(reach)
-            total += weight * (pushed / moved if moved else 0.5)
-        return (100.0 * (total / ALL_WEIGHTS),)
-
-
 INDICATOR = Indicator(
     name="ultimate",
     title="UO",
     description="Ultimate oscillator: share of buying pressure in the true range over three horizons, the shortest first",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda fast, middle, slow: max(fast, middle, slow) + 1,
     parameters=(
         Parameter("fast", 7, 1, 500, aliases=("fast_length",)),

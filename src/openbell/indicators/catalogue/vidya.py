@@ -6,15 +6,13 @@ does not move. It starts with the simple average.
 
 from __future__ import annotations
 
-from math import isnan, nan
-
 import numpy as np
 
 from openbell.indicators.adaptive import adaptive_average
-from openbell.indicators.catalogue.cmo import RunningCmo, cmo
+from openbell.indicators.catalogue.cmo import cmo
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningMean, window_mean
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_mean
 from openbell.market.bars import Bars
 
 
@@ -25,29 +23,12 @@ def _compute(bars: Bars, length: int, cmo_length: int) -> Channels:
     return Channels(lines=(Line("VIDYA", values),))
 
 
-class _Stream:
-    def __init__(self, length: int, cmo_length: int) -> None:
-        self._momentum, self._seed = RunningCmo(cmo_length), RunningMean(length)
-        self._factor = 2.0 / (length + 1)
-        self._value = nan
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        momentum = self._momentum.update(bar.close)
-        if isnan(self._value):
-            seed = self._seed.update(bar.close)
-            self._value = nan if isnan(momentum) else seed
-        else:
-            self._value += self._factor * (abs(momentum) / 100.0) * (bar.close - self._value)
-        return (self._value,)
-
-
 INDICATOR = Indicator(
     name="vidya",
     title="VIDYA",
     description="Variable index dynamic average: an EMA that slows down as the Chande momentum nears 0",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, cmo_length: max(length, cmo_length + 1),
     parameters=(Parameter("length", 14, 1, 1000), Parameter("cmo_length", 9, 1, 500)),
     aliases=("variable_ema",),

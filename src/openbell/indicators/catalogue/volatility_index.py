@@ -7,56 +7,38 @@ close beyond the level of the bar before reverses the position, and the extreme 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import isnan, nan
+from math import nan
 
 import numpy as np
 
-from openbell.indicators.average_range import RunningAtr
 from openbell.indicators.catalogue.atr import atr
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.ties import TOLERANCE
+from openbell.indicators.float_ties import TOLERANCE
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
-class _System:
-    __slots__ = ("_extreme", "_level", "_side")
-
-    def __init__(self) -> None:
-        self._extreme = self._level = nan
-        self._side = 1.0
-
-    def follow(self, rows: Iterable[tuple[float, float]]) -> list[float]:
-        """The level after each bar. A row is its close, and the distance of the level from the extreme close."""
-        found = []
-        extreme, level, side = self._extreme, self._level, self._side
-        for close, room in rows:
-            # Compared as `ties` does, written out: a call takes as long as the step.
-            if side * (level - close) > TOLERANCE * close:
-                side, extreme = -side, close
-            elif not side * (extreme - close) >= 0.0:  # also at the first bar, whose extreme is NaN
-                extreme = close
-            level = extreme - side * room
-            found.append(level)
-        self._extreme, self._level, self._side = extreme, level, side
-        return found
+def _levels(rows: Iterable[tuple[float, float]]) -> list[float]:
+    """The level after each bar. A row is its close, and the distance of the level from the extreme close."""
+    found = []
+    extreme = level = nan
+    side = 1.0
+    for close, room in rows:
+        # Compared as `float_ties` does, written out: a call takes as long as the step.
+        if side * (level - close) > TOLERANCE * close:
+            side, extreme = -side, close
+        elif not side * (extreme - close) >= 0.0:  # also at the first bar, whose extreme is NaN
+            extreme = close
+        level = extreme - side * room
+        found.append(level)
+    return found
 
 
 def _compute(bars: Bars, length: int, multiplier: float) -> Channels:
     level, room = np.full(len(bars), np.nan), multiplier * atr(bars, length)
     columns = (column[length - 1 :].tolist() for column in (bars.close, room))
-    level[length - 1 :] = _System().follow(zip(*columns, strict=True))
+    level[length - 1 :] = _levels(zip(*columns, strict=True))
     return Channels(lines=(Line("Level", level),))
-
-
-class _Stream:
-    def __init__(self, length: int, multiplier: float) -> None:
-        self._system, self._range = _System(), RunningAtr(length)
-        self._multiplier = multiplier
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        room = self._multiplier * self._range.update(bar)
-        return (nan,) if isnan(room) else tuple(self._system.follow(((bar.close, room),)))
 
 
 INDICATOR = Indicator(
@@ -65,7 +47,6 @@ INDICATOR = Indicator(
     description="Wilder's stop-and-reverse level: average true ranges from the extreme close of the position",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("length", 10, 1, 500), Parameter("multiplier", 3.0, 0.1, 20.0)),
     inputs=("high", "low", "close"),

@@ -6,21 +6,20 @@ between bars do not count. A bar counts as a day.
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import log
 
 import numpy as np
 
-from openbell.indicators.annual import DAYS, log_ratio, log_ratio_of, per_year
+from openbell.indicators.annual import DAYS, log_ratio, per_year
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.rules import Value
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningSum, window_sum
-from openbell.market.bars import Bars
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_sum
+from openbell.market.bars import Bars, Values
 
 BODY = 2.0 * log(2.0) - 1.0
 
 
-def _variance(height: Value, body: Value) -> Value:
+def _variance(height: Values, body: Values) -> Values:
     """From the logarithms of high / low and of close / open."""
     return 0.5 * (height * height) - BODY * (body * body)
 
@@ -32,23 +31,12 @@ def _compute(bars: Bars, length: int, days: int) -> Channels:
     return Channels(lines=(Line("Volatility", values),))
 
 
-class _Stream:
-    def __init__(self, length: int, days: int) -> None:
-        self._sum, self._factor = RunningSum(length), per_year(days, length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        variance = _variance(log_ratio_of(bar.high, bar.low), log_ratio_of(bar.close, bar.open))
-        found = self._sum.update(variance)
-        return (self._factor * sqrt(max(found, 0.0)),)
-
-
 INDICATOR = Indicator(
     name="volatility_ohlc",
     title="Volatility OHLC",
     description="Garman-Klass volatility from open, high, low and close in per cent a year, a bar as a day",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, days: length,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("length", 10, 1, 1000), DAYS),
     aliases=("garman_klass",),

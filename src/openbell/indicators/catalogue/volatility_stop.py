@@ -7,73 +7,47 @@ starts long, below the close of the first bar with an average true range.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf, isnan, nan
+from math import inf
 
 import numpy as np
 
-from openbell.indicators.average_range import RunningAtr
 from openbell.indicators.catalogue.atr import atr
-from openbell.indicators.channels import BarSignal, Channels, Line
-from openbell.indicators.flips import SIGNALS, flip_rules, flips
-from openbell.indicators.rules import RunningRules
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.ties import TOLERANCE
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.flips import SIGNALS, flips
+from openbell.indicators.float_ties import TOLERANCE
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
-class _Trail:
-    __slots__ = ("_extreme", "_side", "_stop")
+def _trail(rows: Iterable[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    """The stop after each bar, and its direction. A row is a bar's close and `room`, the distance of the stop.
 
-    def __init__(self) -> None:
-        self._extreme, self._stop, self._side = -inf, -inf, 1.0
-
-    def follow(self, rows: Iterable[tuple[float, float]]) -> tuple[list[float], list[float]]:
-        """The stop after each bar, and its direction. A row is a bar's close and `room`, the distance of the stop.
-
-        Uses comparisons instead of min and max, which take twice the time.
-        """
-        stops, sides = [], []
-        extreme, stop, side = self._extreme, self._stop, self._side
-        for close, room in rows:
-            before = side
-            if side * (close - extreme) > 0.0:
-                extreme = close
-            moved = extreme - side * room
-            if side * (moved - stop) > 0.0:
-                stop = moved
-            # Compared as `ties` does, written out: a call takes as long as the step.
-            side = 1.0 if close - stop >= -TOLERANCE * close else -1.0
-            if side != before:
-                extreme, stop = close, close - side * room
-            stops.append(stop)
-            sides.append(side)
-        self._extreme, self._stop, self._side = extreme, stop, side
-        return stops, sides
+    Uses comparisons instead of min and max, which take twice the time.
+    """
+    stops, sides = [], []
+    extreme, stop, side = -inf, -inf, 1.0
+    for close, room in rows:
+        before = side
+        if side * (close - extreme) > 0.0:
+            extreme = close
+        moved = extreme - side * room
+        if side * (moved - stop) > 0.0:
+            stop = moved
+        # Compared as `float_ties` does, written out: a call takes as long as the step.
+        side = 1.0 if close - stop >= -TOLERANCE * close else -1.0
+        if side != before:
+            extreme, stop = close, close - side * room
+        stops.append(stop)
+        sides.append(side)
+    return stops, sides
 
 
 def _compute(bars: Bars, length: int, multiplier: float) -> Channels:
     lines = np.full((2, len(bars)), np.nan)
     columns = (column[length - 1 :].tolist() for column in (bars.close, multiplier * atr(bars, length)))
-    lines[:, length - 1 :] = _Trail().follow(zip(*columns, strict=True))
+    lines[:, length - 1 :] = _trail(zip(*columns, strict=True))
     stop, side = lines
     return Channels(lines=(Line("stop", stop), Line("direction", side)), signals=flips(np.nan_to_num(side), stop))
-
-
-class _Stream:
-    def __init__(self, length: int, multiplier: float) -> None:
-        self._trail, self._flips = _Trail(), RunningRules(flip_rules, 2)
-        self._range, self._multiplier = RunningAtr(length), multiplier
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        room = self._multiplier * self._range.update(bar)
-        if isnan(room):
-            return nan, nan
-        (stop,), (side,) = self._trail.follow(((bar.close, room),))
-        self._flips.update(side, stop)
-        return stop, side
-
-    def signals(self) -> tuple[BarSignal, ...]:
-        return self._flips.signals()
 
 
 INDICATOR = Indicator(
@@ -82,7 +56,6 @@ INDICATOR = Indicator(
     description="A stop at average true ranges from the extreme close since it last changed sides, and its direction",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("length", 20, 1, 500), Parameter("multiplier", 2.0, 0.1, 20.0, aliases=("factor",))),
     aliases=("vstop",),

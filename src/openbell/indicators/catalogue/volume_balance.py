@@ -5,13 +5,11 @@ The volume of a bar whose close equals the one before counts half.
 
 from __future__ import annotations
 
-from math import isnan, nan
-
 import numpy as np
 
 from openbell.indicators.channels import Channels, Level, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningSum, window_sum
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars
 
 
@@ -24,28 +22,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("balance", out),), hlines=(Level(50.0, "even"),), y_range=(0.0, 100.0))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._rising = RunningSum(length)
-        self._traded = RunningSum(length)
-        self._close = nan
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        before, self._close = self._close, bar.close
-        if isnan(before):
-            return (nan,)
-        share = 1.0 if bar.close > before else 0.0 if bar.close < before else 0.5
-        rising, traded = self._rising.update(bar.volume * share), self._traded.update(bar.volume)
-        return (50.0 if traded <= 0.0 else 100.0 * (rising / traded),)
-
-
 INDICATOR = Indicator(
     name="volume_balance",
     title="Volume Balance",
     description="Volume of bars with a higher close in per cent of all volume; 50 if there is none",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 20, 1, 500),),
     inputs=("close", "volume"),

@@ -5,10 +5,9 @@ from __future__ import annotations
 from openbell.indicators.averages import ema
 from openbell.indicators.catalogue.macd import PARAMETERS
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.exact_averages import ema as running_ema
 from openbell.indicators.line_pairs import LinePair, Unit
-from openbell.indicators.spec import Bar, Indicator
-from openbell.indicators.windows import RunningWeightedMean, window_weighted_mean
+from openbell.indicators.spec import Indicator
+from openbell.indicators.windows import window_weighted_mean
 from openbell.market.bars import Bars
 
 
@@ -20,25 +19,12 @@ def _compute(bars: Bars, fast: int, slow: int, signal: int) -> Channels:
     return Channels(lines=(Line("MACD", line), Line("Signal", trigger)), histogram=histogram, hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, fast: int, slow: int, signal: int) -> None:
-        self._fast = RunningWeightedMean(fast)
-        self._slow = RunningWeightedMean(slow)
-        self._signal = running_ema(signal)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        line = self._fast.update(bar.close, bar.volume) - self._slow.update(bar.close, bar.volume)
-        trigger = self._signal.update(line)
-        return line, trigger, line - trigger
-
-
 INDICATOR = Indicator(
     name="volume_macd",
     title="Volume MACD",
     description="Difference of a fast and a slow volume-weighted average, its EMA as signal, and their difference",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda fast, slow, signal: max(fast, slow) + signal - 1,
     parameters=PARAMETERS,
     aliases=("vwmacd",),

@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-from math import isnan, nan
-
 import numpy as np
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.exact_averages import ema as running_ema
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
@@ -22,24 +19,12 @@ def _compute(bars: Bars, short: int, long: int) -> Channels:
     return Channels(lines=(Line("Volume Osc", values),), hlines=(ZERO,))
 
 
-class _Stream:
-    def __init__(self, short: int, long: int) -> None:
-        self._short, self._long = running_ema(short), running_ema(long)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        quick, calm = self._short.update(bar.volume), self._long.update(bar.volume)
-        if isnan(quick) or isnan(calm):
-            return (nan,)
-        return (100.0 * ((quick - calm) / calm) if calm > 0.0 else 0.0,)
-
-
 INDICATOR = Indicator(
     name="volume_oscillator",
     title="Volume Osc",
     description="A short less a long EMA of the volume, in per cent of the long one",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda **lengths: max(lengths.values()),
     parameters=(
         Parameter("short", 5, 1, 500, aliases=("short_length",)),

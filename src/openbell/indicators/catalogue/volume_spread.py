@@ -6,18 +6,16 @@ or down by its close against the one before.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from math import isnan, nan
 
 import numpy as np
 
-from openbell.indicators.channels import BarSignal, Channels, Direction, Level, Line
-from openbell.indicators.highs_and_lows import RunningExtremes, highest
-from openbell.indicators.rules import Rule, RunningRules, Value, array_signals
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.ties import OSCILLATOR, at_least, at_most
-from openbell.indicators.windows import RunningMean, window_mean
+from openbell.indicators.channels import Channels, Direction, Level, Line
+from openbell.indicators.float_ties import OSCILLATOR, at_least, at_most
+from openbell.indicators.highs_and_lows import highest
+from openbell.indicators.rules import Rule, array_signals
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_mean
 from openbell.market.bars import Bars, Values
 
 SIGNALS = {
@@ -31,7 +29,7 @@ _SHARES = OSCILLATOR / 100.0
 """The scale of shares, from 0 to 1."""
 
 
-def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
+def _rules(before: Sequence[Values], now: Sequence[Values]) -> Sequence[Rule]:
     """The values are the three lines, the change of the close, volume above the two bars before, the high and the top.
 
     The value of a signal is the relative volume. An upthrust is higher than all highs of the window before.
@@ -67,34 +65,6 @@ def _compute(bars: Bars, length: int) -> Channels:
     )
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._spread, self._volume = RunningMean(length), RunningMean(length)
-        self._volumes: deque[float] = deque([nan, nan], maxlen=2)
-        self._extremes = RunningExtremes(length)
-        self._close = nan
-        self._rules = RunningRules(_rules, 7)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        height = bar.high - bar.low
-        spread, volume = _share_of(height, self._spread), _share_of(bar.volume, self._volume)
-        place = (bar.close - bar.low) / height if height > 0.0 else 0.5
-        change, self._close = bar.close - self._close, bar.close
-        more = bar.volume - min(self._volumes) if not isnan(self._volumes[0]) else nan
-        self._volumes.append(bar.volume)
-        top, _ = self._extremes.update(bar.high, bar.low)
-        self._rules.update(spread, volume, place, change, more, bar.high, top)
-        return spread, volume, place
-
-    def signals(self) -> tuple[BarSignal, ...]:
-        return self._rules.signals()
-
-
-def _share_of(value: float, average: RunningMean) -> float:
-    mean = average.update(value)
-    return value / mean if mean > 0.0 else 0.0 * mean
-
-
 INDICATOR = Indicator(
     name="volume_spread",
     title="VSA",
@@ -104,7 +74,6 @@ INDICATOR = Indicator(
     ),
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 20, 3, 500),),
     aliases=("vsa",),

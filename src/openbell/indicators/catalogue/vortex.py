@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from math import isnan, nan
-
 import numpy as np
 
 from openbell.indicators.catalogue.atr import true_range
 from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.windows import RunningSum, window_sum
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars, Values
 
 
@@ -32,29 +30,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("VI+", up), Line("VI-", down)), hlines=(Level(1.0, "even"),))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._up = RunningSum(length)
-        self._down = RunningSum(length)
-        self._reach = RunningSum(length)
-        self._before = (nan, nan, nan)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        (high, low, close), self._before = self._before, (bar.high, bar.low, bar.close)
-        if isnan(close):
-            return nan, nan
-        up, down = self._up.update(abs(bar.high - low)), self._down.update(abs(bar.low - high))
-        reach = self._reach.update(max(bar.high, close) - min(bar.low, close))
-        return (up / reach, down / reach) if reach else (1.0, 1.0)
-
-
 INDICATOR = Indicator(
     name="vortex",
     title="VI",
     description="Vortex indicator: upward and downward reach between neighbouring bars over the true range",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 14, 1, 500),),
     aliases=("vortex_indicator",),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from math import nan
-
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.day_sums import day_starts, day_sums
 from openbell.indicators.regular_hours import regular_part, session_days, typical_price
-from openbell.indicators.spec import Bar, Indicator
+from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars, Values
 
 
@@ -30,23 +28,6 @@ def _compute(bars: Bars, regular: Bars) -> Channels:
     return Channels(lines=(Line("VWAP", vwap(bars, regular)),))
 
 
-class _Stream:
-    def __init__(self) -> None:
-        self._day = -1
-        self._turnover = 0.0
-        self._volume = 0.0
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        if bar.day != self._day:
-            self._day, self._turnover, self._volume = bar.day, 0.0, 0.0
-        if bar.day < 0:
-            return (nan,)
-        if bar.volume:
-            self._turnover += (bar.high + bar.low + bar.close) / 3.0 * bar.volume
-            self._volume += bar.volume
-        return (self._turnover / self._volume if self._volume else nan,)
-
-
 INDICATOR = Indicator(
     name="vwap",
     title="VWAP",
@@ -56,7 +37,6 @@ INDICATOR = Indicator(
     ),
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda: 1,
     aliases=("volume_weighted_average_price",),
     inputs=("high", "low", "close", "volume"),

@@ -5,14 +5,12 @@ Squares are summed relative to the current average (West's update), so that digi
 
 from __future__ import annotations
 
-from math import nan, sqrt
-
 import numpy as np
 
 from openbell.indicators.channels import Channels, Fill, Line
 from openbell.indicators.day_sums import day_starts, day_sums
 from openbell.indicators.regular_hours import session_days, typical_price
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
@@ -50,30 +48,6 @@ def _compute(bars: Bars, regular: Bars, multiplier: float) -> Channels:
     )
 
 
-class _Stream:
-    def __init__(self, multiplier: float) -> None:
-        self._multiplier = multiplier
-        self._day = -1
-        self._turnover = self._volume = self._squares = 0.0
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        if bar.day != self._day:
-            self._day, self._turnover, self._volume, self._squares = bar.day, 0.0, 0.0, 0.0
-        earlier = self._volume
-        volume = self._volume = earlier + bar.volume
-        if bar.day < 0 or not volume:
-            return nan, nan, nan
-        if bar.volume:
-            price = (bar.high + bar.low + bar.close) / 3.0
-            if earlier:
-                away = price - self._turnover / earlier
-                self._squares += away * away * bar.volume * (earlier / volume)
-            self._turnover += price * bar.volume
-        middle = self._turnover / volume
-        width = self._multiplier * sqrt(self._squares / volume)
-        return middle + width, middle, middle - width
-
-
 INDICATOR = Indicator(
     name="vwap_bands",
     title="VWAP Bands",
@@ -83,7 +57,6 @@ INDICATOR = Indicator(
     ),
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda multiplier: 1,  # noqa: ARG005 - takes every parameter
     parameters=(
         Parameter("multiplier", 2.0, 0.1, 20.0, aliases=("std_dev", "mult", "bands_multiplier"), tradingview=1.0),

@@ -5,13 +5,10 @@ Not TA-Lib's: its running sums keep a rounding remainder, by which it divides in
 
 from __future__ import annotations
 
-from collections import deque
-from math import nan
-
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
@@ -28,26 +25,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("VWMA", vwma(bars.close, bars.volume, length)),))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._length = length
-        self._turnover: deque[float] = deque(maxlen=length)
-        self._volume: deque[float] = deque(maxlen=length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        self._turnover.append(bar.close * bar.volume)
-        self._volume.append(bar.volume)
-        traded = sum(self._volume)
-        return (sum(self._turnover) / traded if traded and len(self._volume) == self._length else nan,)
-
-
 INDICATOR = Indicator(
     name="vwma",
     title="VWMA",
     description="Moving average of the close in which each bar weighs what it traded",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 20, 1, 1000),),
     aliases=("volume_weighted_moving_average",),

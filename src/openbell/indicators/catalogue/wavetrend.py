@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openbell.indicators.channels import BarSignal, Channels, Direction, Line, bounds
+from openbell.indicators.channels import Channels, Direction, Line, bounds
+from openbell.indicators.float_ties import OSCILLATOR, above, at_least, at_most, below
 from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, crosses_above
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.ties import OSCILLATOR, above, at_least, at_most, below
-from openbell.indicators.waves import RunningWave, wave_trend, wave_warmup
-from openbell.market.bars import Bars
+from openbell.indicators.rules import Rule, array_signals, crosses_above
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.waves import wave_trend, wave_warmup
+from openbell.market.bars import Bars, Values
 
 OVERBOUGHT, OVERSOLD = 53.0, -53.0
 
@@ -25,7 +25,7 @@ def _compute(bars: Bars, channel_length: int, average_length: int) -> Channels:
     )
 
 
-def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
+def _rules(before: Sequence[Values], now: Sequence[Values]) -> Sequence[Rule]:
     """Each cross is one signal, with its own label in the oversold and overbought zones."""
     (fast_before, slow_before), (fast, slow) = before, now
     up = crosses_above(fast_before, slow_before, fast, slow)
@@ -38,26 +38,12 @@ def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
     )
 
 
-class _Stream:
-    def __init__(self, channel_length: int, average_length: int) -> None:
-        self._wave = RunningWave(channel_length, average_length)
-        self._rules = RunningRules(_rules, 2)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        fast, slow = self._rules.update(*self._wave.update(bar))
-        return fast, slow, fast - slow
-
-    def signals(self) -> tuple[BarSignal, ...]:
-        return self._rules.signals()
-
-
 INDICATOR = Indicator(
     name="wavetrend",
     title="WaveTrend",
     description="Distance of the typical price from its EMA in units of its usual distance (WT1), and WT1's average (WT2)",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=wave_warmup,
     parameters=(
         Parameter("channel_length", 9, 2, 500, aliases=("ch_len",)),

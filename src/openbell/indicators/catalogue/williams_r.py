@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line, bounds
-from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.highs_and_lows import highest, lowest
+from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
@@ -23,23 +23,12 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("%R", williams_r(bars, length)),), hlines=bounds(-80.0, -20.0), y_range=(-100.0, 0.0))
 
 
-class _Stream:
-    def __init__(self, length: int) -> None:
-        self._extremes = RunningExtremes(length)
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        high, low = self._extremes.update(bar.high, bar.low)
-        height = high - low
-        return (-50.0 if height == 0.0 else 100.0 * ((bar.close - high) / height),)
-
-
 INDICATOR = Indicator(
     name="williams_r",
     title="Williams %R",
     description="Distance of the close below the highest high, in per cent of the range of the newest bars",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 14, 1, 500, aliases=("period",)),),
     aliases=("willr", "williams_percent_r", "williams_percent_range"),

@@ -7,41 +7,27 @@ bars later. A more extreme candidate of the same kind replaces the latest swing;
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import pairwise, repeat
-from math import isnan, nan
+from typing import NamedTuple
 
-from openbell.indicators.channels import BarSignal, Channels, Direction, Segment, Signal
-from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.swings import RunningSwings, tops
-from openbell.indicators.ties import at_least
+from openbell.indicators.channels import Channels, Direction, Segment, Signal
+from openbell.indicators.float_ties import TOLERANCE
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.swings import tops
 from openbell.market.bars import Bars
 
 SIGNALS = {"swing_high": Direction.DOWN, "swing_low": Direction.UP}
 _HIGH, _LOW = SIGNALS
 
 
-class _Swings:
-    """The latest swing, which is not confirmed yet."""
+class Swing(NamedTuple):
+    """A candidate, which is a swing once it is confirmed."""
 
-    __slots__ = ("_deviation", "at", "kind", "price")
-
-    def __init__(self, deviation: float) -> None:
-        self._deviation = deviation
-        self.at, self.kind, self.price = -1, 0, nan
-
-    def follow(self, at: int, kind: int, price: float) -> tuple[int, BarSignal] | None:
-        """The bar and the signal of the swing that the next candidate confirms, if it does; kind is −1 (high) or 1 (low)."""
-        confirmed = None
-        away = (self.price - price) * kind
-        if kind == self.kind:
-            if away <= 0.0:
-                return None
-        elif self.kind:
-            if not at_least(away, self._deviation / 100.0 * self.price, self.price):
-                return None
-            confirmed = self.at, BarSignal(_LOW if self.kind > 0 else _HIGH, self.price)
-        self.at, self.kind, self.price = at, kind, price
-        return confirmed
+    at: int
+    kind: int
+    """−1 for a high, 1 for a low."""
+    price: float
 
 
 def _candidates(bars: Bars, half: int) -> list[tuple[int, int, float]]:
@@ -52,40 +38,30 @@ def _candidates(bars: Bars, half: int) -> list[tuple[int, int, float]]:
     return sorted(found)
 
 
+def _swings(candidates: Iterable[tuple[int, int, float]], deviation: float) -> Iterator[tuple[int, Swing]]:
+    """The swings that are confirmed, each with the bar of the candidate that confirms it."""
+    latest: Swing | None = None
+    for at, kind, price in candidates:
+        away = 0.0 if latest is None else (latest.price - price) * kind
+        if latest is not None and kind == latest.kind:
+            if away <= 0.0:
+                continue
+        elif latest is not None:
+            # Compared as `float_ties` does, with numbers instead of arrays.
+            if away - deviation / 100.0 * latest.price < -TOLERANCE * latest.price:
+                continue
+            yield at, latest
+        latest = Swing(at, kind, price)
+
+
 def _compute(bars: Bars, deviation: float, depth: int) -> Channels:
     half = depth // 2
-    swings = _Swings(deviation)
-    signals: list[Signal] = []
-    confirmed: list[tuple[int, float]] = []
-    for at, kind, price in _candidates(bars, half):
-        if found := swings.follow(at, kind, price):
-            swing_at, (label, value) = found
-            confirmed.append((swing_at, value))
-            signals.append(Signal(at + half, value, label, extreme=swing_at))
-    legs = tuple(Segment(*begin, *end) for begin, end in pairwise(confirmed))
-    return Channels(divlines=legs, signals=tuple(signals))
-
-
-class _Stream:
-    """Emits only signals: the zigzag has no lines."""
-
-    def __init__(self, deviation: float, depth: int) -> None:
-        self._swings = _Swings(deviation)
-        self._candidates = RunningSwings(depth // 2)
-        self._found: tuple[BarSignal, ...] = ()
-
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        high, low = self._candidates.update(bar)
-        found = []
-        if not isnan(high):
-            found.append(self._swings.follow(0, -1, high))
-        if not isnan(low):
-            found.append(self._swings.follow(0, 1, low))
-        self._found = tuple([each[1] for each in found if each])
-        return ()
-
-    def signals(self) -> tuple[BarSignal, ...]:
-        return self._found
+    confirmed = list(_swings(_candidates(bars, half), deviation))
+    signals = tuple(
+        Signal(at + half, swing.price, _LOW if swing.kind > 0 else _HIGH, extreme=swing.at) for at, swing in confirmed
+    )
+    legs = tuple(Segment(begin.at, begin.price, end.at, end.price) for (_, begin), (_, end) in pairwise(confirmed))
+    return Channels(divlines=legs, signals=signals)
 
 
 INDICATOR = Indicator(
@@ -94,7 +70,6 @@ INDICATOR = Indicator(
     description="Legs between confirmed swings that lie a percentage apart",
     overlay=True,
     compute=_compute,
-    stream=_Stream,
     warmup=lambda deviation, depth: 2 * (depth // 2) + 1,  # noqa: ARG005 - takes every parameter
     parameters=(
         Parameter("deviation", 5.0, 0.01, 100.0, aliases=("price_deviation", "price_deviation_for_reversals")),

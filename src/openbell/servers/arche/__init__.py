@@ -22,7 +22,8 @@ SERVICE = Service(
     title="Openbell Arche quotes",
     instructions=(
         "Prices are decimal strings. Bars are closed ones, pages run oldest first, dates are UTC days. source_status 206 "
-        "means that some tickers have no answer. system.metadata has the limits."
+        "means that some tickers have no answer: the second text block of a result names them, and says what the prices are "
+        "and how old. system.metadata has the limits."
     ),
     tools=tools.TOOLS,
     dialect=ArcheDialect(

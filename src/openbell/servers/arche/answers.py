@@ -17,10 +17,11 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
 from typing_extensions import TypedDict
 
-from openbell.desk.arche.contract import LARGEST_PAGE, MOST_TICKERS
-from openbell.desk.arche.errors import STATUSES, ArcheFailed, UpstreamTooLarge, UpstreamUnreachable
-from openbell.desk.arche.port import ArcheResponse
-from openbell.protocol.faults import explain
+from openbell.desk.quotes.arche.contract import LARGEST_PAGE, MOST_TICKERS
+from openbell.desk.quotes.arche.errors import STATUSES, ArcheFailed, UpstreamTooLarge, UpstreamUnreachable
+from openbell.desk.quotes.arche.port import ArcheResponse
+from openbell.market.foreign_text import one_visible_line
+from openbell.protocol.faults import explain, faults_of
 from openbell.servers.arche.shapes import Bar, Quote
 
 T = TypeVar("T")
@@ -97,7 +98,10 @@ def transport_failure(error: UpstreamUnreachable | UpstreamTooLarge, request_id:
     """Returns the error for a request without a usable response."""
     message = _bounded(error.message, secret)
     if isinstance(error, UpstreamTooLarge):
-        return ArcheFailed("UPSTREAM_SCHEMA_ERROR", message, http_status=error.status, trace_id=request_id)
+        code = _phrase(error.status)
+        return ArcheFailed(
+            "UPSTREAM_SCHEMA_ERROR", message, http_status=error.status, http_code=code, trace_id=request_id
+        )
     return ArcheFailed("NETWORK_ERROR", message, trace_id=request_id)
 
 
@@ -111,7 +115,7 @@ def _checked(wanted: TypeAdapter[T], response: ArcheResponse, secret: str) -> T:
     except ValidationError as error:
         if error.errors(include_input=False, include_url=False, include_context=False)[0]["type"] == "json_invalid":
             raise _failed("NON_JSON_RESPONSE", "The quotes API did not answer with JSON", response) from None
-        reason = explain(error, _object(response.body), "the body")[:200]
+        reason = explain(faults_of(error), _object(response.body), "the body")[:200]
         message = f"The answer of the quotes API is not of its contract: {reason}"
         raise _failed("UPSTREAM_SCHEMA_ERROR", message, response) from None
 
@@ -121,7 +125,7 @@ def _reported(response: ArcheResponse, secret: str) -> ArcheFailed:
     body = _object(response.body)
     if 300 <= response.status < 400:
         return _failed("UPSTREAM_SCHEMA_ERROR", "The quotes API redirects: set OPENBELL_ARCHE_URL to its URL", response)
-    if body is None and response.status not in _CLEAR:
+    if body is None and response.status < 500 and response.status not in _CLEAR:
         return _failed("NON_JSON_RESPONSE", "The quotes API did not answer with JSON", response)
     given = body.get("error") if isinstance(body, Mapping) else None
     fields: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
@@ -131,33 +135,32 @@ def _reported(response: ArcheResponse, secret: str) -> ArcheFailed:
     kind, default = _kind(response.status, code), f"The quotes API answered with status {response.status}"
     if response.status == 404 and (code == "NOT_FOUND" or not fields):  # it is about the path, not about tickers
         kind, default = "UPSTREAM_SCHEMA_ERROR", "There is no quotes API at this URL"
-    return _failed(kind, shown or default, response, code, trace)
+    return _failed(kind, shown or default, response, trace)
 
 
 def _kind(status: int, code: str | None) -> str:
-    """Returns the type of a reported error: the envelope's code if it belongs to the status, else that of the status."""
+    """Returns the type of a reported error: the envelope's code if it belongs to the status, else that of the status.
+
+    A failure of the API that names no such code is UPSTREAM_ERROR, whatever its status: 503 of a proxy is not about prices.
+    """
     by_status = {number: name for name, number in STATUSES.items()}
     if status in _CLEAR:
         return by_status[status]
     if code in STATUSES and (STATUSES[str(code)] == status or status not in by_status):
         return str(code)
+    if status >= 500:
+        return "UPSTREAM_ERROR"
     if status in by_status:
         return by_status[status]
-    if status == 504:
-        return "MARKET_DATA_UNAVAILABLE"
-    if status >= 500:
-        return "INTERNAL_ERROR"
     return "VALIDATION_ERROR" if status >= 400 else "UPSTREAM_SCHEMA_ERROR"
 
 
-def _failed(
-    kind: str, message: str, response: ArcheResponse, code: str | None = None, trace: str | None = None
-) -> ArcheFailed:
+def _failed(kind: str, message: str, response: ArcheResponse, trace: str | None = None) -> ArcheFailed:
     return ArcheFailed(
         kind,
         message,
         http_status=response.status,
-        http_code=code or _phrase(response.status),
+        http_code=_phrase(response.status),
         trace_id=trace or response.headers["x-request-id"],
         retry_after_s=retry_after(response.headers.get("retry-after", ""), datetime.now(UTC)),
     )
@@ -194,12 +197,13 @@ def _word(value: Any, form: re.Pattern[str], secret: str) -> str | None:
 
 def _bounded(text: str, secret: str) -> str:
     """Returns a text on one line, without control characters and without the secret, cut if it is long."""
-    text = text.replace(secret, "[key]") if secret else text
-    line = " ".join("".join(each if each.isprintable() else " " for each in text[: 4 * _LONGEST_MESSAGE]).split())
-    return line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]}..."
+    line = one_visible_line(text)  # first: invisible characters could divide the secret
+    line = line.replace(secret, "[key]") if secret else line
+    return one_visible_line(" ".join(line.split()), _LONGEST_MESSAGE)
 
 
 def _phrase(status: int) -> str | None:
+    """Returns the text of a status, such as `Bad Request`; None if it has none."""
     try:
         return HTTPStatus(status).phrase
     except ValueError:

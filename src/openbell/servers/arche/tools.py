@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from http import HTTPStatus
 
-from openbell.desk.arche.contract import (
+from openbell.desk.quotes.arche.contract import (
     API_VERSION,
     CONTRACT_VERSION,
     HEALTH,
@@ -16,14 +17,14 @@ from openbell.desk.arche.contract import (
     MOST_DAYS,
     MOST_TICKERS,
 )
-from openbell.desk.arche.errors import UpstreamTooLarge, UpstreamUnreachable
-from openbell.desk.arche.port import ArcheResponse
-from openbell.desk.arche.requests import Params
+from openbell.desk.quotes.arche.errors import UpstreamTooLarge, UpstreamUnreachable
+from openbell.desk.quotes.arche.port import ArcheResponse
+from openbell.desk.quotes.arche.requests import Params
 from openbell.market.errors import InvalidParameter
 from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.tool import NoArguments, Reads, Tool
-from openbell.servers.arche import answers, shapes
+from openbell.servers.arche import answers, notes, shapes
 
 VERSION = "1.0.0"
 """Of the manifest."""
@@ -31,18 +32,24 @@ VERSION = "1.0.0"
 
 async def quotes_live(call: Call, given: shapes.LiveInput) -> Result[shapes.LiveQuotes]:
     """Return the newest prices; tickers without one are left out, with status 206."""
-    response = await _ask(call, LIVE, [("tickers", _joined(given.tickers))])
+    tickers = _joined(given.tickers)
+    response = await _ask(call, LIVE, [("tickers", tickers)])
+    quotes = answers.quotes_of(response, call.desk.settings.arche_key)
     value: shapes.LiveQuotes = {
-        "quotes": answers.quotes_of(response, call.desk.settings.arche_key),
+        "quotes": quotes,
         "request_id": response.headers["x-request-id"],
         "source_status": response.status,
     }
+    if call.desk.settings.arche_url:
+        left_out = notes.unanswered(tickers.split(","), (each["ticker"] for each in quotes))
+        return Result(value, Basis(newest=notes.oldest(quotes), note=left_out))
     return Result(value, basis_of(response))
 
 
 async def quotes_historical(call: Call, given: shapes.HistoricalInput) -> Result[shapes.HistoricalPage]:
     """Return a page of closed bars, oldest first."""
-    interval = name_of(parse_timeframe(given.interval, INTERVALS), INTERVALS)
+    timeframe = parse_timeframe(given.interval, INTERVALS)
+    interval = name_of(timeframe, INTERVALS)
     params = [
         ("tickers", _joined(given.tickers)),
         ("from", given.first),
@@ -61,6 +68,9 @@ async def quotes_historical(call: Call, given: shapes.HistoricalInput) -> Result
         "request_id": response.headers["x-request-id"],
         "source_status": response.status,
     }
+    if call.desk.settings.arche_url:  # a page need not have bars of every ticker
+        left_out = "some tickers have no answer" if response.status == HTTPStatus.PARTIAL_CONTENT else None
+        return Result(value, Basis(newest=notes.newest(found["items"], timeframe.seconds), note=left_out))
     return Result(value, basis_of(response))
 
 
@@ -138,6 +148,7 @@ TOOLS = (
         handler=quotes_live,
         toolset="market",
         reads=Reads.BARS,
+        note_of=notes.live_note,
     ),
     Tool(
         name="quotes.historical",
@@ -147,6 +158,7 @@ TOOLS = (
         handler=quotes_historical,
         toolset="market",
         reads=Reads.BARS,
+        note_of=notes.history_note,
     ),
     Tool(
         name="system.health",

@@ -28,6 +28,8 @@ SERVICE = Service(
         "shares: 0.05 is 5 %."
     ),
     tools=tools.TOOLS,
+    opens_records=True,
+    answers_early=True,
     dialect=EnvelopeDialect(
         {
             UnknownStrategy: "STRATEGY_NOT_FOUND",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired
+from typing import Annotated
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -25,8 +25,8 @@ class TradeItem(TypedDict):
 class Outcome(TypedDict):
     """What a run came to: ratios, and what is not among the contract's fields."""
 
-    win_rate: NotRequired[Annotated[Computed, Field(description="share: 0.5 is half of the trades")]]
-    sharpe_ratio: NotRequired[Annotated[Computed, Field(description="yearly")]]
+    win_rate: Annotated[Computed | None, Field(description="share: 0.5 is half of the trades; null without a trade")]
+    sharpe_ratio: Annotated[Computed | None, Field(description="yearly; null if the equity never moved")]
     start: Annotated[str, Field(description="open of the first bar")]
     end: Annotated[str, Field(description="open of the last bar")]
     initial_equity: Computed
@@ -35,28 +35,24 @@ class Outcome(TypedDict):
         Computed, Field(description="first open to last close of the same bars, without costs; share, 0.05 is 5 %")
     ]
     beats_buy_and_hold: Annotated[bool, Field(description="total_return is above buy_and_hold_return")]
-    cagr: NotRequired[
-        Annotated[
-            Computed,
-            Field(description="yearly return that compounds to total_return, missing bars not counted; 0.05 is 5 %"),
-        ]
+    cagr: Annotated[
+        Computed | None,
+        Field(description="yearly return that compounds to total_return, missing bars not counted; 0.05 is 5 %"),
     ]
-    exposure: NotRequired[Annotated[Computed, Field(description="share of bars with a position: 0.5 is half of them")]]
-    profit_factor: NotRequired[
-        Annotated[Computed, Field(description="sum of profits / sum of losses; left out without a loss")]
-    ]
-    average_trade_return: NotRequired[Annotated[Computed, Field(description="share, after costs: 0.05 is 5 %")]]
-    best_trade: NotRequired[TradeItem]
-    worst_trade: NotRequired[TradeItem]
-    average_bars_held: NotRequired[Computed]
-    average_days_held: NotRequired[Annotated[Computed, Field(description="days of 24 hours")]]
+    exposure: Annotated[Computed | None, Field(description="share of bars with a position: 0.5 is half of them")]
+    profit_factor: Annotated[Computed | None, Field(description="sum of profits / sum of losses; null without a loss")]
+    average_trade_return: Annotated[Computed | None, Field(description="share, after costs: 0.05 is 5 %")]
+    best_trade: TradeItem | None
+    worst_trade: TradeItem | None
+    average_bars_held: Computed | None
+    average_days_held: Annotated[Computed | None, Field(description="days of 24 hours")]
     max_drawdown_from: Annotated[str | None, Field(description="bar of the maximum; null if the equity never fell")]
     max_drawdown_to: Annotated[str | None, Field(description="bar of the low")]
     max_drawdown_recovered_at: Annotated[str | None, Field(description="bar back at the maximum; null if not yet")]
 
 
 class BacktestAnswer(Outcome):
-    """The figures of a run; those that are undefined without trades are left out."""
+    """The figures of a run; those that are undefined, such as those of trades without any, are null."""
 
     total_return: Annotated[Computed, Field(description="share: 0.05 is 5 %")]
     max_drawdown: Annotated[Computed, Field(description="share: 0.05 is a fall of 5 %")]
@@ -78,22 +74,22 @@ class MonthItem(MonthReturn):
     """One month of a strategy."""
 
     total_signals: int
-    accuracy: NotRequired[Annotated[Computed, Field(description="share: 0.5 is half")]]
+    accuracy: Annotated[Computed | None, Field(description="share: 0.5 is half; null without a closed trade")]
 
 
 class PeriodTotals(TypedDict):
     """A period as a whole."""
 
-    sharpe: NotRequired[Annotated[Computed, Field(description="yearly")]]
-    start: NotRequired[Annotated[str, Field(description="open of the first bar")]]
-    end: NotRequired[Annotated[str, Field(description="open of the last bar")]]
+    sharpe: Annotated[Computed | None, Field(description="yearly; null if the equity never moved")]
+    start: Annotated[str | None, Field(description="open of the first bar")]
+    end: Annotated[str | None, Field(description="open of the last bar")]
     total_return: Annotated[Computed, Field(description="of the period; months compound to it; share, 0.05 is 5 %")]
     buy_and_hold_return: Annotated[
         Computed, Field(description="of the symbol over the same bars, without costs; share, 0.05 is 5 %")
     ]
     beats_buy_and_hold: bool
-    best_month: NotRequired[MonthReturn]
-    worst_month: NotRequired[MonthReturn]
+    best_month: MonthReturn | None
+    worst_month: MonthReturn | None
 
 
 class PerformanceAnswer(PeriodTotals):
@@ -112,7 +108,9 @@ def outcome_fields(found: Backtest) -> Outcome:
     """Returns what a run came to."""
     outcome, metrics, bars = outcome_of(found), found.metrics, found.bars
     fall = outcome.fall
-    fields: Outcome = {
+    return {
+        "win_rate": metrics.win_rate,
+        "sharpe_ratio": metrics.sharpe,
         "start": iso(int(bars.time[0])),
         "end": iso(int(bars.time[-1])),
         "initial_equity": outcome.first_equity,
@@ -122,27 +120,20 @@ def outcome_fields(found: Backtest) -> Outcome:
         "max_drawdown_from": None if fall is None else iso(fall.highest),
         "max_drawdown_to": None if fall is None else iso(fall.lowest),
         "max_drawdown_recovered_at": None if fall is None or fall.back is None else iso(fall.back),
+        "cagr": metrics.annual_return,
+        "exposure": metrics.exposure,
+        "profit_factor": metrics.profit_factor,
+        "average_trade_return": outcome.average,
+        "best_trade": _trade(outcome.best),
+        "worst_trade": _trade(outcome.worst),
+        "average_bars_held": metrics.average_bars,
+        "average_days_held": outcome.average_days,
     }
-    if metrics.sharpe is not None:
-        fields["sharpe_ratio"] = metrics.sharpe
-    if metrics.win_rate is not None:
-        fields["win_rate"] = metrics.win_rate
-    if metrics.annual_return is not None:
-        fields["cagr"] = metrics.annual_return
-    if metrics.exposure is not None:
-        fields["exposure"] = metrics.exposure
-    if metrics.profit_factor is not None:
-        fields["profit_factor"] = metrics.profit_factor
-    if metrics.average_bars is not None:
-        fields["average_bars_held"] = metrics.average_bars
-    if outcome.average is not None and outcome.average_days is not None and outcome.best and outcome.worst:
-        fields["average_trade_return"] = outcome.average
-        fields["average_days_held"] = outcome.average_days
-        fields["best_trade"], fields["worst_trade"] = _trade(outcome.best), _trade(outcome.worst)
-    return fields
 
 
-def _trade(trade: TradeOutcome) -> TradeItem:
+def _trade(trade: TradeOutcome | None) -> TradeItem | None:
+    if trade is None:
+        return None
     return {
         "trade_return": trade.share,
         "entry_time": iso(trade.entered),
@@ -152,19 +143,17 @@ def _trade(trade: TradeOutcome) -> TradeItem:
 
 def period_fields(found: Period) -> PeriodTotals:
     """Returns a period as a whole."""
-    fields: PeriodTotals = {
+    return {
+        "sharpe": found.sharpe,
+        "start": None if found.start is None else iso(found.start),
+        "end": None if found.end is None else iso(found.end),
         "total_return": found.total_return,
         "buy_and_hold_return": found.holding,
         "beats_buy_and_hold": found.total_return > found.holding,
+        "best_month": _month(found.best),
+        "worst_month": _month(found.worst),
     }
-    if found.sharpe is not None:
-        fields["sharpe"] = found.sharpe
-    if found.start is not None and found.end is not None:
-        fields["start"], fields["end"] = iso(found.start), iso(found.end)
-    if found.best and found.worst:
-        fields["best_month"], fields["worst_month"] = _month(found.best), _month(found.worst)
-    return fields
 
 
-def _month(month: Month) -> MonthReturn:
-    return {"month": month.name, "total_return": month.total_return}
+def _month(month: Month | None) -> MonthReturn | None:
+    return None if month is None else {"month": month.name, "total_return": month.total_return}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated
 
@@ -10,16 +11,16 @@ from pydantic import Field
 from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
 from openbell.backtest.rules import END, Setup
 from openbell.backtest.runs import Backtest
-from openbell.desk.strategies.desk import Chosen, chosen_before
-from openbell.desk.strategies.history import PERIODS
+from openbell.desk.research.strategies.desk import Chosen, chosen_before
+from openbell.desk.research.strategies.history import PERIODS
 from openbell.market.bars import closed_at
 from openbell.market.clock import iso, whole_date
-from openbell.market.counting import counted
 from openbell.market.errors import CallTimeout, DataError, InsufficientData, InvalidSymbol, StoreError, UnknownSymbol
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
-from openbell.market.plan import missing
+from openbell.market.plural import counted
 from openbell.market.series import Series
+from openbell.market.series_plan import missing
 from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.tool import Absent, Arguments, Reads, Tool, without_default
 from openbell.protocol.truth import data_source
@@ -87,7 +88,10 @@ async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswe
         "note": _note(chosen, found, setup),
         "data_source": data_source(call.desk, instrument, facts.sources),
     }
-    return Result(answer, on_bars(instrument, closed_at(bars), facts))
+    if not call.desk.settings.backtester:
+        return Result(answer, on_bars(instrument, closed_at(bars), facts))
+    read = on_bars(instrument, closed_at(bars), facts, f"the bars were read from {call.desk.store.name}")
+    return Result(answer, replace(read, source="grpc"))
 
 
 def _note(chosen: Chosen, found: Backtest, setup: Setup) -> str:
@@ -144,21 +148,20 @@ async def get_historical_performance(call: Call, given: PerformanceInput) -> Res
     found, stretch = await call.desk.strategies.performance.of(strategy, given.period)
     made = strategy.implementation
     instrument, facts = parse(made.symbol), await call.desk.facts(stretch.bars)
-    months: list[MonthItem] = []
-    for each in found.months:
-        month: MonthItem = {
+    months: list[MonthItem] = [
+        {
             "month": each.name,
             "total_signals": each.signals,
+            "accuracy": each.right / each.closed if each.closed else None,
             "total_return": each.total_return,
         }
-        if each.closed:
-            month["accuracy"] = each.right / each.closed
-        months.append(month)
+        for each in found.months
+    ]
     answer: PerformanceAnswer = {
         "total_signals": found.signals,
         "accuracy": found.right / found.closed,
         "avg_return": found.average_return or 0.0,
-        "parameters": {name: float(value) for name, value in made.parameters.items()},
+        "parameters": dict(made.parameters),
         "performance_by_month": months,
         **period_fields(found),
         "note": (
@@ -178,8 +181,8 @@ TOOLS = (
     Tool(
         name="run_backtest",
         description=(
-            "Trade a strategy on past bars from start_date to end_date, both included, beside buying and holding. A spec's "
-            "name runs with its default parameters on daily bars, by default the newest 1,250."
+            "Run a backtest for a strategy configuration, from start_date to end_date, both included, beside buying and "
+            "holding. A spec's name runs with its default parameters on daily bars, by default the newest 1,250."
         ),
         arguments=BacktestInput,
         returns=BacktestAnswer,
@@ -190,7 +193,10 @@ TOOLS = (
     ),
     Tool(
         name="get_historical_performance",
-        description="What a strategy would have earned in the last period, after costs, in all and by month.",
+        description=(
+            "Get historical performance metrics for a strategy: what it would have earned in the last period, after "
+            "costs, in all and by month."
+        ),
         arguments=PerformanceInput,
         returns=PerformanceAnswer,
         handler=get_historical_performance,

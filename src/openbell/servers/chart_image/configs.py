@@ -23,7 +23,7 @@ async def construct_chart_config(call: Call, given: shapes.ConstructInput) -> Re
     from openbell.charts.language.construct import construct
 
     now = datetime.fromtimestamp(call.at, UTC)
-    made = construct(given.naturalLanguage, now, wishes_of(given))
+    made = await call.desk.threads.run(construct, given.naturalLanguage, now, wishes_of(given))
     missing = await call.desk.chart_images.missing(made.config["symbol"])
     value: shapes.ConstructionShape = {
         "success": True,

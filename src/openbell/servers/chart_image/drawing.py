@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 
 from openbell.charts.config.choices import FORMATS
-from openbell.desk.chart_image.errors import VendorError
+from openbell.desk.pictures.chart_image.errors import VendorError
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, InvalidSymbol, Refused, StoreError, UnknownSymbol
 from openbell.market.nearest import check_one_of
+from openbell.protocol.access import require
 from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.media import Media, Picture
+from openbell.protocol.session import Scope
 from openbell.protocol.stated import stated
 from openbell.protocol.tool import Effect, Reads, Tool
 from openbell.servers.chart_image import shapes
@@ -20,7 +22,11 @@ async def generate_chart_image(call: Call, given: shapes.GenerateInput) -> Resul
     """Draw a config."""
     if given.format is not None:
         check_one_of("format", given.format, FORMATS)
-    made = await call.desk.chart_images.generate(given.config, given.format, store=given.storage)
+    if given.storage:
+        require(Scope.WRITE, "storage", call.session.principal)
+    made = await call.desk.chart_images.generate(
+        given.config, given.format, store=given.storage, principal=call.principal
+    )
     metadata: shapes.MetadataShape = {
         "format": made.format.upper(),
         "resolution": made.resolution,

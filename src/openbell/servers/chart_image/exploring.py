@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from openbell.desk.chart_image.errors import VendorError
+from openbell.desk.pictures.chart_image.errors import VendorError
 from openbell.market.clock import iso
 from openbell.market.nearest import check_one_of
 from openbell.protocol.call import Call, Result
@@ -12,8 +12,8 @@ from openbell.protocol.tool import NoArguments, Reads, Tool
 from openbell.servers.chart_image import shapes
 
 if TYPE_CHECKING:
-    from openbell.desk.chart_image.directory import Listing
-    from openbell.desk.chart_image.exchanges import Exchange
+    from openbell.desk.pictures.chart_image.directory import Listing
+    from openbell.desk.pictures.chart_image.exchanges import Exchange
 
 _SOURCES = {"fetched": "vendor", "cached": "cache", "stale": "cache", "catalogue": "package"}
 _PARTS = {
@@ -24,6 +24,13 @@ _PARTS = {
 }
 
 
+_COMMON = ("BollingerBands", "RSI", "MACD", "MA", "MAExp", "Volume", "VWAP", "Stochastic", "ATR", "ADX")
+"""The studies that come first in the short form: the contract's own, then those that are asked for most."""
+_STUDIES = {"all": 3, "indicators": 10}
+"""Studies of a section in the short form."""
+_EXCHANGES = 40
+
+
 async def fetch_chart_documentation(call: Call, given: shapes.DocumentationInput) -> Result[shapes.DocumentationShape]:
     """Return the vendor's documentation, a copy of it, or the package's catalogue."""
     check_one_of("section", given.section, shapes.SECTIONS)
@@ -32,15 +39,38 @@ async def fetch_chart_documentation(call: Call, given: shapes.DocumentationInput
     data: dict[str, Any] = {name: found.data[name] for name in _PARTS[given.section]}
     if given.section == "exchanges":
         data["exchanges"] = _exchanges(await images.directory.exchanges())
+    left_out = {} if given.full else _shorten(data, given.section)
     value: shapes.DocumentationShape = {
         "success": True,
         "data": cast("shapes.DataShape", data),
         "cachedAt": iso(int(found.cached_at.timestamp())),
         "source": _SOURCES[found.state],
     }
+    if left_out:
+        value["leftOut"] = cast("shapes.LeftOut", left_out)
     if found.error:
         value["note"] = found.error
     return Result(value)
+
+
+def _shorten(data: dict[str, Any], section: str) -> dict[str, Any]:
+    """Cuts the long lists of a section, and returns how many of each are left out, and the names of the studies."""
+    left_out: dict[str, Any] = {}
+    if "indicators" in data:
+        ranks = {name: place for place, name in enumerate(_COMMON)}
+        ranked = sorted(data["indicators"], key=lambda each: ranks.get(_short_name(each), len(ranks)))
+        shown, others = ranked[: _STUDIES[section]], ranked[_STUDIES[section] :]
+        data["indicators"] = shown
+        if others:
+            left_out |= {"indicators": len(others), "indicatorNames": ", ".join(map(_short_name, others))}
+    if "exchanges" in data and len(data["exchanges"]) > _EXCHANGES:
+        left_out["exchanges"] = len(data["exchanges"]) - _EXCHANGES
+        data["exchanges"] = data["exchanges"][:_EXCHANGES]
+    return left_out
+
+
+def _short_name(indicator: dict[str, Any]) -> str:
+    return str(indicator["name"]).partition("@")[0]
 
 
 async def get_exchanges(call: Call, _given: NoArguments) -> Result[shapes.ExchangesShape]:
@@ -95,8 +125,8 @@ def _note(found: Listing[Any]) -> str | None:
 TOOLS = (
     Tool(
         "fetch_chart_documentation",
-        "The studies with their inputs, intervals, ranges, styles, plan limits and examples of chart configs. Without a "
-        "section it has about 8,000 tokens.",
+        "Studies with their inputs, intervals, ranges, styles, plan limits and examples of chart configs. Long lists are "
+        "cut: leftOut counts and names the rest, full returns all (about 8,000 tokens).",
         shapes.DocumentationInput,
         shapes.DocumentationShape,
         fetch_chart_documentation,

@@ -51,6 +51,7 @@ class DocumentationInput(Arguments):
 
     section: Annotated[str, _choice(SECTIONS)] = "all"
     forceRefresh: Annotated[bool, Field(description="fetch again instead of using the copy of the last 24 h")] = False  # noqa: N815
+    full: Annotated[bool, Field(description="every study and exchange")] = False
 
 
 class SymbolsInput(Arguments):
@@ -203,6 +204,14 @@ class DataShape(TypedDict):
     exchanges: NotRequired[list[ExchangeShape]]
 
 
+class LeftOut(TypedDict):
+    """What the short form leaves out."""
+
+    indicators: NotRequired[Annotated[int, Field(description="studies that are not listed")]]
+    indicatorNames: NotRequired[Annotated[str, Field(description="their names, without @tv-basicstudies")]]
+    exchanges: NotRequired[Annotated[int, Field(description="exchanges that are not listed")]]
+
+
 class DocumentationShape(TypedDict):
     """Result of fetch_chart_documentation."""
 
@@ -210,6 +219,7 @@ class DocumentationShape(TypedDict):
     data: DataShape
     cachedAt: str
     source: Annotated[str, Field(description="vendor, cache (a copy of the vendor's) or package")]
+    leftOut: NotRequired[Annotated[LeftOut, Field(description="without full: what long lists do not show")]]
     note: NotRequired[str]
 
 

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from openbell.market.timeframes import name_of, parse_timeframe
+from openbell.protocol.access import require
 from openbell.protocol.call import Call, Result, on_bars
+from openbell.protocol.session import Scope
 from openbell.protocol.tool import Arguments, Effect, Reads, Tool
 from openbell.servers.chart_signals import shapes
 from openbell.servers.chart_signals.signals import SIGNAL_ERRORS
 from openbell.signals.crossing_alerts import CONDITIONS, METHOD, CrossingAlert, CrossingRequest, CrossingSubscription
 
 if TYPE_CHECKING:
-    from openbell.desk.crossing_alerts import Sink
+    from openbell.desk.alerts.crossing_alerts import Sink
 
 
 class Condition(Arguments):
@@ -63,8 +65,14 @@ async def subscribe_alerts(call: Call, given: SubscribeInput) -> Result[shapes.S
 
 
 def _is_stored(call: Call) -> bool:
-    """Returns True if the caller keeps no connection and this desk can store its subscriptions."""
-    return call.session.stateless and call.desk.trading.writes
+    """Returns True if the caller keeps no connection and this desk can store its subscriptions.
+
+    Raises `Refused` if the caller may not store anything.
+    """
+    stored = call.session.stateless and call.desk.trading.writes
+    if stored:
+        require(Scope.WRITE, "a subscription over HTTP is stored and", call.session.principal)
+    return stored
 
 
 def _sender(call: Call) -> Sink:

@@ -13,11 +13,13 @@ from openbell.market.instruments import AssetClass
 from openbell.market.sessions import Phase, Session, eastern, next_open, session_on, stock_phase
 from openbell.market.timeframes import SHORT
 from openbell.protocol.call import Call, Result
+from openbell.protocol.session import Scope
 from openbell.protocol.tool import NoArguments, Reads, Tool
 from openbell.protocol.truth import data_source
 from openbell.servers.chart_signals import shapes
 
 if TYPE_CHECKING:
+    from openbell.market.instruments import Instrument
     from openbell.market.series import Series
     from openbell.stores.port import BarStore
 
@@ -75,10 +77,16 @@ def _in_words(now: datetime, then: datetime) -> str:
 
 
 async def get_storage_info(call: Call, _given: NoArguments) -> Result[shapes.StorageInfoResponse]:
-    """Return the stored symbols, the folder and its size; with --as-of, only of bars that had closed by then."""
+    """Return the stored symbols, the folder and its size; with --as-of, only of bars that had closed by then.
+
+    Callers without the scope `admin` see the symbols of the watchlist only.
+    """
     store, settings = call.desk.store, call.desk.settings
-    clock = call.desk.clock.epoch() if settings.as_of else None
-    stored, size = await call.desk.threads.run(_stored, store, clock)
+    sees_all = Scope.ADMIN in call.session.principal.scopes
+    # The list of stored symbols reveals what other principals have requested, so it is limited to the watchlist.
+    shown = None if sees_all else frozenset(call.desk.watchlist.read().instruments)
+    clock = call.desk.clock.epoch() if settings.as_of or not sees_all else None
+    stored, size = await call.desk.threads.run(_stored, store, clock, shown)
     instruments = sorted({series.instrument for series in stored})
     names = {kind: [i.file_name for i in instruments if i.asset_class is kind] for kind in AssetClass}
     answer: shapes.StorageInfoResponse = {
@@ -88,8 +96,8 @@ async def get_storage_info(call: Call, _given: NoArguments) -> Result[shapes.Sto
         "total_size_mb": round(size / 1e6, 3),
         "data_source": data_source(call.desk),
     }
-    problems = [problem for problem in store.problems() if clock is None or problem.at <= clock]
-    if problems:
+    problems = [problem for problem in store.audit.problems() if clock is None or problem.at <= clock]
+    if problems and sees_all:
         answer["set_aside"] = [f"{problem.path}: {problem.reason}" for problem in problems]
     return Result(answer)
 
@@ -103,12 +111,13 @@ def _by_timeframe(stored: list[Series]) -> dict[str, shapes.StoredSeries]:
     return found
 
 
-def _stored(store: BarStore, clock: float | None) -> tuple[list[Series], int]:
+def _stored(store: BarStore, clock: float | None, shown: frozenset[Instrument] | None) -> tuple[list[Series], int]:
     """Returns the stored series and their size in bytes: on disk now or, with `clock`, of bars closed by then.
 
-    A file may contain later bars, so that its size would reveal them. With `clock`, each closed bar counts as 48 bytes.
+    With `shown`, only those of some instruments. A file may contain later bars, and the folder those of others, so that its
+    size would reveal them: with `clock`, each closed bar counts as 48 bytes.
     """
-    stored = store.stored()
+    stored = [series for series in store.stored() if shown is None or series.instrument in shown]
     if clock is None:
         return stored, store.size()
     closed = int(clock // 60 * 60)

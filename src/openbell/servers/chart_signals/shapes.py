@@ -15,8 +15,9 @@ from openbell.signals.crossings import Crossings
 
 TIMEFRAMES = {"1min": Timeframe.M1, "5min": Timeframe.M5, "15min": Timeframe.M15, "1hour": Timeframe.H1}
 
-Symbol = Annotated[str, Field(description="AAPL, BTC/USD")]
-TimeframeName = Annotated[str, Field(json_schema_extra={"enum": list(TIMEFRAMES)})]
+Symbol = Annotated[str, Field(description="AAPL, BTC/USD: a stock or crypto")]
+_SPELLINGS = "other spellings such as 1m and 1h are read too"
+TimeframeName = Annotated[str, Field(description=_SPELLINGS, json_schema_extra={"enum": list(TIMEFRAMES)})]
 """A string, not an enum: for a name outside the list, the handler raises the contract's own error."""
 
 
@@ -63,6 +64,10 @@ class ReadingShape(TypedDict):
     bollinger: Literal["above upper", "inside", "below lower"]
     price_vs_ema9_pct: Computed
     bb_position_pct: Annotated[Computed | None, Field(description="0 at the lower band, 100 at the upper one")]
+    squeeze: Annotated[
+        bool,
+        Field(description="bands narrower than at 4/5 of the last 120 bars; bb_squeeze is a fixed 4 % of the price"),
+    ]
 
 
 class LastCrossing(TypedDict):

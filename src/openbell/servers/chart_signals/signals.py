@@ -27,7 +27,7 @@ from openbell.servers.chart_signals import shapes
 from openbell.signals.crossings import NEEDED, Snapshot
 
 if TYPE_CHECKING:
-    from openbell.desk.signals import WatchedRow
+    from openbell.desk.quotes.signals import WatchedRow
     from openbell.signals.reading import Reading
     from openbell.signals.series import SignalSeries
 
@@ -80,7 +80,7 @@ async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalRe
             "type": signals.anchor.type,
             "distance_pct": signals.anchor.distance_pct,
         },
-        "reading": _reading(read(signals.last)),
+        "reading": _reading(read(signals.last), squeezed=signals.squeezed),
         "last_crossings": _last_crossings(reading.series),
         **stated(call, instrument, facts.sources),  # type: ignore[typeddict-item]
     }
@@ -91,13 +91,14 @@ def _noted(shown: shapes.SignalResponse, note: str | None) -> shapes.SignalRespo
     return {**shown, "note": note} if note else shown
 
 
-def _reading(found: Reading) -> shapes.ReadingShape:
+def _reading(found: Reading, *, squeezed: bool) -> shapes.ReadingShape:
     return {
         "rsi": found.rsi,
         "macd": found.macd,
         "bollinger": found.bollinger,
         "price_vs_ema9_pct": found.price_vs_ema9_pct,
         "bb_position_pct": found.bb_position_pct,
+        "squeeze": squeezed,
     }
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from json import dumps as _json
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import Field
@@ -32,7 +35,7 @@ from openbell.servers.chartgen import alerts, orders, shapes
 
 if TYPE_CHECKING:
     from openbell.charts.account.overlay import AccountOverlay
-    from openbell.desk.indicators import Evaluation
+    from openbell.desk.pictures.indicators import Evaluation
     from openbell.indicators.spec import Indicator
 
 Symbol = Annotated[str | None, Field(description="BTCUSDT, BTC/USD, AAPL")]
@@ -103,7 +106,9 @@ class CatalogueInput(Arguments):
     """Input of list_indicators."""
 
     name: Annotated[str | None, Field(max_length=80, description="this one alone, with all fields")] = None
-    detail: Annotated[bool, Field(description="all fields of all of them: about 10,000 tokens")] = False
+    detail: Annotated[bool, Field(description="all fields of all of them: about 11,000 tokens instead of 6,000")] = (
+        False
+    )
 
 
 async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[str, Any]]:
@@ -113,7 +118,7 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
     from openbell.charts.payload import series, summary
     from openbell.charts.time_axis import unused_zone_note
     from openbell.charts.zones import zone_called
-    from openbell.desk.charts import title_of
+    from openbell.desk.pictures.charts import title_of
 
     check_one_of("format", given.format, shapes.FORMATS)
     check_one_of("session", given.session, SESSIONS)
@@ -136,10 +141,12 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
         more["trades"] = overlay.payload()
     native = BarFacts(basis.made_of, basis.sources).are_native(timeframe)
     if given.format == "series":
-        return Result(series(symbol, interval, chart.bars, chart.indicators, native=native) | more, basis)
+        values = await call.desk.threads.run(series, symbol, interval, chart.bars, chart.indicators, native=native)
+        return Result(values | more, basis)
     numbers = None
     if given.format != "png":
-        numbers = summary(symbol, interval, chart.bars, chart.indicators, chart.whole, native=native) | more
+        work = partial(summary, symbol, interval, chart.bars, chart.indicators, chart.whole, native=native)
+        numbers = await call.desk.threads.run(work) | more
     if given.format == "summary":
         return Result(cast("dict[str, Any]", numbers), basis)
     badge = "SIMULATED" if call.desk.data == "simulated" else ""
@@ -161,8 +168,6 @@ async def _overlay(call: Call, chart: Evaluation) -> AccountOverlay:
     Fills and the position need the scope `read`, as portfolio's tools do; orders and alerts need what get_orders and
     list_alerts need.
     """
-    from openbell.desk.account_overlays import account_overlay
-
     refused = None
     try:
         for tool in (*orders.TOOLS, *alerts.TOOLS):
@@ -170,7 +175,7 @@ async def _overlay(call: Call, chart: Evaluation) -> AccountOverlay:
                 check(tool, call.desk.settings, None, call.session.principal)
     except Refused as error:
         refused = error.message
-    return await account_overlay(call.desk, call.principal, chart.bars, refused=refused)
+    return await call.desk.trading.overlays.of(call.principal, chart.bars, refused=refused)
 
 
 def _hours(chart: Evaluation) -> shapes.Hours:
@@ -195,6 +200,11 @@ async def _basis(
     return basis if overlay is None else replace(basis, account=overlay.account)
 
 
+_KINDS = {bool: "boolean", str: "string", int: "integer", float: "number"}
+_SHORT_DESCRIPTION = 60
+"""Characters of a description in the whole catalogue."""
+
+
 async def list_indicators(_call: Call, given: CatalogueInput) -> Result[shapes.CatalogueResponse]:
     """Return the catalogue of indicators."""
     from openbell.indicators.registry import all_indicators, get
@@ -206,10 +216,15 @@ async def list_indicators(_call: Call, given: CatalogueInput) -> Result[shapes.C
 
 
 def _short_entry(indicator: Indicator) -> shapes.IndicatorShape:
-    entry: shapes.IndicatorShape = {"name": indicator.name}
-    if indicator.parameters:
-        entry["params"] = ",".join(each.name for each in indicator.parameters)
-    return entry
+    """Returns an entry of the whole catalogue, which has to stay within 6,000 tokens."""
+    return {
+        "name": indicator.name,
+        "aliases": list(indicator.aliases),
+        "description": shorten(indicator.description, _SHORT_DESCRIPTION, placeholder="…"),
+        "parameters": [
+            f"{each.name}: {_KINDS[type(each.default)]} = {_json(each.default)}" for each in indicator.parameters
+        ],
+    }
 
 
 def _entry(indicator: Indicator) -> shapes.IndicatorShape:
@@ -228,10 +243,9 @@ def _entry(indicator: Indicator) -> shapes.IndicatorShape:
 
 
 def _parameter(parameter: Any) -> shapes.ParameterShape:
-    kinds = {bool: "boolean", str: "string", int: "integer", float: "number"}
     shape: shapes.ParameterShape = {
         "name": parameter.name,
-        "type": kinds[type(parameter.default)],
+        "type": _KINDS[type(parameter.default)],
         "default": parameter.default,
     }
     if parameter.choices:
@@ -258,6 +272,13 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> Result[shapes.In
     chart = await call.desk.indicators.evaluate(instrument, timeframe, count, wanted, given.session)
     asked_feed = call.desk.bars.history.fetches[instrument] > fetches
     basis = await _basis(call, chart)
+
+    def compute() -> tuple[dict[str, shapes.ValuesShape], shapes.Compared]:
+        newest = {each.request.key: last_values(each, chart.bars) for each in chart.indicators}
+        crossings = crossing_fields(chart.whole, len(chart.bars), chart.indicators)
+        return cast("dict[str, shapes.ValuesShape]", newest), cast("shapes.Compared", crossings)
+
+    values, crossed = await call.desk.threads.run(compute)
     shown: shapes.IndicatorsResponse = {
         "symbol": given.symbol,
         "interval": interval,
@@ -265,10 +286,8 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> Result[shapes.In
         "bars": len(chart.bars),
         "time": iso(int(chart.bars.time[-1])),
         "close": float(chart.bars.close[-1]),
-        "indicators": {
-            each.request.key: cast("shapes.ValuesShape", last_values(each, chart.bars)) for each in chart.indicators
-        },
-        **cast("shapes.Compared", crossing_fields(chart.whole, len(chart.bars), chart.indicators)),
+        "indicators": values,
+        **crossed,
         **stated(call, instrument, basis.sources),
         **_hours(chart),
     }
@@ -290,8 +309,8 @@ TOOLS = (
     ),
     Tool(
         "list_indicators",
-        "Names of all indicators and of their parameters. With name: one in full, with aliases, description, defaults, "
-        "ranges and signals.",
+        "The full catalogue of indicators: aliases, a short description and typed parameters with defaults. With name: "
+        "one in full, with ranges, choices and signals.",
         CatalogueInput,
         shapes.CatalogueResponse,
         list_indicators,

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from openbell.desk.patience import Step, during
+from openbell.desk.bars.call_deadlines import Step, during
 from openbell.market.clock import iso
 from openbell.market.digits import average
 from openbell.market.errors import (
@@ -105,7 +105,10 @@ async def place_order(call: Call, given: OrderInput) -> Result[shapes.OrderShape
         reduce_only=given.reduce_only,
     )
     order = await call.desk.trading.orders.place(call.principal, asked)
-    return Result((await _shown(call, [order]))[0])
+    (shown,) = await _shown(call, [order])
+    if note := amounts.rounding_note(given.quantity, asked.quantity):
+        shown["note"] = note
+    return Result(shown)
 
 
 async def _found(call: Call, symbol: str) -> Instrument:
@@ -138,7 +141,6 @@ async def get_orders(call: Call, given: OrdersInput) -> Result[shapes.OrdersResp
     if given.cursor is not None and given.offset:
         raise InvalidParameter("give cursor or offset, not both")
     orders, open_only = call.desk.trading.orders, given.filter == "open"
-    # Earlier versions returned numbers as cursors: like any other text that is not an order's id, they are refused.
     cursor = None if given.cursor is None else str(given.cursor)
     found = await orders.listing(
         call.principal, open_only=open_only, limit=given.limit, offset=given.offset, cursor=cursor

@@ -78,14 +78,16 @@ class ParameterShape(TypedDict):
 
 
 class IndicatorShape(TypedDict):
-    """One entry of the catalogue: its name and the names of its parameters, or all fields but `params`."""
+    """One entry of the catalogue; the last three fields with name or detail only."""
 
     name: str
-    params: NotRequired[Annotated[str, Field(description="names of its parameters")]]
-    aliases: NotRequired[list[str]]
-    description: NotRequired[str]
+    aliases: list[str]
+    description: str
+    parameters: list[
+        Annotated[str, Field(description="name: type = default")]
+        | Annotated[ParameterShape, Field(description="with name or detail")]
+    ]
     is_overlay: NotRequired[bool]
-    parameters: NotRequired[list[ParameterShape]]
     signals: NotRequired[list[str]]
     needs: NotRequired[list[str]]
 

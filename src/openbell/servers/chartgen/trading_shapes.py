@@ -14,6 +14,7 @@ from openbell.protocol.numbers import Exact
 from openbell.protocol.opened import Opened, Precision
 from openbell.protocol.pages import Pagination
 from openbell.protocol.stated import StatedOfAccount
+from openbell.servers.chartgen.received import ReceivedShape
 from openbell.trading import amounts
 from openbell.trading.alert_progress import AlertProgress
 from openbell.trading.alerts import Alert
@@ -26,7 +27,8 @@ class OrderShape(TypedDict):
 
     order_id: str
     client_order_id: str | None
-    symbol: str
+    symbol: Annotated[str, Field(description="canonical, as in positions")]
+    requested_symbol: Annotated[str, Field(description="as the caller wrote it")]
     side: str
     type: str
     quantity: str
@@ -49,6 +51,7 @@ class OrderShape(TypedDict):
     placed_at: str
     updated_at: Annotated[str, Field(description="when its last change was recorded; on paper, when a minute closed")]
     account: Literal["paper", "live"]
+    note: NotRequired[Annotated[str, Field(description="how the order differs from what was asked")]]
 
 
 class ListedOrder(TypedDict):
@@ -57,6 +60,7 @@ class ListedOrder(TypedDict):
     order_id: str
     client_order_id: NotRequired[str | None]
     symbol: str
+    requested_symbol: NotRequired[Annotated[str, Field(description="symbol if left out")]]
     side: str
     type: str
     quantity: str
@@ -94,6 +98,8 @@ def listed_order(order: OrderShape) -> ListedOrder:
         for name, value in order.items()
         if value is not None and _LEFT_OUT.get(name) != value and name not in _ONLY_IN_DETAIL
     }
+    if order["requested_symbol"] == order["symbol"]:
+        del kept["requested_symbol"]
     return cast("ListedOrder", kept)
 
 
@@ -142,26 +148,11 @@ class BalanceResponse(StatedOfAccount):
     note: NotRequired[str]
 
 
-class SignalShape(TypedDict):
-    """An indicator and one of its signals."""
-
-    indicator: str
-    signal: str
-
-
-class ConditionShape(TypedDict, total=False):
-    """The condition of an alert: one of these."""
-
-    price_above: Exact
-    price_below: Exact
-    indicator_signal: SignalShape
-
-
-class PushedCondition(TypedDict):
-    """The condition of an alert in a notification."""
+class ConditionShape(TypedDict):
+    """The condition of an alert, as `Alert.condition` writes it in every result and push; set_alert reads it too."""
 
     type: str
-    threshold: NotRequired[Exact]
+    threshold: NotRequired[Annotated[Exact, Field(description="of price_above and price_below")]]
     indicator: NotRequired[str]
     signal: NotRequired[str]
 
@@ -172,7 +163,7 @@ class NotificationShape(TypedDict):
     alert_id: str
     symbol: str
     interval: str
-    condition: PushedCondition
+    condition: ConditionShape
     value: Exact
     triggered_at: str
 
@@ -207,6 +198,7 @@ class NotificationsResponse(TypedDict):
     notifications: list[NotificationShape]
     cursor: Annotated[int | None, Field(description="of the newest one here; pass it on to acknowledge it")]
     remaining: Annotated[int, Field(description="unseen ones after these")]
+    received: NotRequired[Annotated[list[ReceivedShape], Field(description="requests of inbound webhooks")]]
 
 
 class FilterShape(TypedDict):
@@ -252,7 +244,8 @@ def order_shape(order: Order, account: Any, reason: str | None, filled: FillTime
     shape: OrderShape = {
         "order_id": order.id,
         "client_order_id": order.client_order_id,
-        "symbol": order.spelling,
+        "symbol": order.symbol,
+        "requested_symbol": order.spelling,
         "side": order.side.value,
         "type": order.kind.value,
         "quantity": amounts.text(order.quantity),
@@ -279,14 +272,12 @@ def order_shape(order: Order, account: Any, reason: str | None, filled: FillTime
 
 
 def alert_shape(alert: Alert) -> AlertShape:
-    """Returns an alert as the tools return it, with the condition as it was set."""
-    threshold: Any = None if alert.threshold is None else amounts.number(alert.threshold)
-    condition = {alert.type.value: threshold or {"indicator": alert.indicator, "signal": alert.signal}}
+    """Returns an alert as the tools return it."""
     shape: AlertShape = {
         "alert_id": alert.id,
         "symbol": alert.spelling,
         "interval": alert.interval,
-        "condition": cast("ConditionShape", condition),
+        "condition": cast("ConditionShape", alert.condition),
         "status": alert.state.value,
         "set_at": iso(alert.set_at),
     }

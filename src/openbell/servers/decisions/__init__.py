@@ -14,6 +14,7 @@ SERVICE = Service(
     title="Openbell decisions",
     instructions="Decisions are kept for good, in a chain of hashes that openbell verify checks; newest first.",
     tools=tools.TOOLS,
+    opens_records=True,
     dialect=EnvelopeDialect(
         {
             InvalidSymbol: "INVALID_SYMBOL",

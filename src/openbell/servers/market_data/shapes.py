@@ -75,14 +75,30 @@ class PeriodChangeShape(TypedDict):
     date: Annotated[str, Field(description="of that close")]
 
 
+class RegularCloseShape(TypedDict):
+    """The last close of regular hours."""
+
+    price: Exact
+    time: str
+    change: Annotated[Exact | None, Field(description="since the close of the session before")]
+    change_pct: Computed | None
+
+
+class ExtendedShape(TypedDict):
+    """A price outside of regular hours."""
+
+    price: Exact
+    time: str
+    change: Annotated[Exact, Field(description="since regular_close")]
+    change_pct: Computed | None
+
+
 class Price(Stated):
-    """The newest close and its changes in per cent; null if there was no price at the earlier time."""
+    """The current price and its changes in per cent; null if there was no price at the earlier time."""
 
     price: Exact
     change_1h: Computed | None
-    change_24h: Annotated[
-        Computed | None, Field(description="of a stock on a day without trades: since the previous session's close")
-    ]
+    change_24h: Annotated[Computed | None, Field(description="of a stock whose market is closed: since previous_close")]
     change_24h_since: Annotated[str | None, Field(description="the time of the price that it is compared with")]
     volume_24h: Exact
     previous_close: Annotated[
@@ -93,6 +109,12 @@ class Price(Stated):
     change_day_pct: Computed | None
     day: Annotated[DayShape, Field(description="regular hours of stocks, the UTC day of crypto")]
     range_52w: YearRangeShape | None
+    regular_close: Annotated[
+        RegularCloseShape | None, Field(description="of a stock outside of regular hours; price while it is closed")
+    ]
+    extended_hours: Annotated[
+        ExtendedShape | None, Field(description="the newest price before or after regular hours; null if there is none")
+    ]
     changes: Annotated[
         dict[str, PeriodChangeShape | None], Field(description="1w, 1m, 3m, 6m, ytd, 1y; null without a close that old")
     ]
@@ -111,11 +133,13 @@ class Window(TypedDict):
 class VolatilityAnswer(Stated):
     """How much a symbol moves."""
 
-    volatility: Annotated[Computed, Field(description="standard deviation of log returns per bar: 0.01 is 1 %")]
+    volatility: Annotated[
+        Computed, Field(description="Standard deviation of returns: of log returns per bar, 0.01 is 1 %")
+    ]
     annualized_pct: Annotated[
         Computed | None, Field(description="the same in per cent a year, to compare symbols and timeframes")
     ]
-    atr: Annotated[Computed, Field(description="Wilder's, 14 bars, in the price's money")]
+    atr: Annotated[Computed, Field(description="Average True Range: Wilder's, 14 bars, in the price's money")]
     atr_pct: Annotated[Computed, Field(description="of the last close")]
     high_low_range: Annotated[Computed, Field(description="high less low of the window")]
     high: Exact

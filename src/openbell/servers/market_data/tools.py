@@ -7,8 +7,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from openbell.desk.bar_facts import stored_instead
-from openbell.desk.quotes import Quote
+from openbell.desk.bars.facts import stored_instead
+from openbell.desk.quotes.service import Quote
 from openbell.market.bars import Bars, closed_at
 from openbell.market.clock import iso
 from openbell.market.digit_columns import volumes_of
@@ -25,7 +25,9 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.market.instruments import parse
-from openbell.market.price_history import PERIODS, percent_change
+from openbell.market.percent_change import percent_change
+from openbell.market.previous_close import RegularClose
+from openbell.market.price_history import PERIODS
 from openbell.market.provenance import BarFacts
 from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars
@@ -75,7 +77,7 @@ async def get_candles(call: Call, given: CandlesInput) -> Result[shapes.CandlePa
         )
     facts = await call.desk.facts(bars)
     page: shapes.CandlePage = {
-        "items": _candles(bars, facts),
+        "items": await call.desk.threads.run(_candles, bars, facts),
         "pagination": pagination(given.offset, given.limit, total),
         **stated(call, instrument, facts.sources),
     }
@@ -111,11 +113,36 @@ async def get_current_price(call: Call, given: PriceInput) -> Result[shapes.Pric
         "change_day_pct": quote.change_day,
         "day": {"open": quote.day.open, "high": quote.day.high, "low": quote.day.low},
         "range_52w": _year(quote),
+        "regular_close": _regular(quote.regular),
+        "extended_hours": _extended(quote),
         "changes": _changes(quote),
         "timestamp": iso(quote.end),
         **stated(call, instrument, facts.sources),
     }
     return Result(price, on_bars(instrument, quote.end, facts, quote.note))
+
+
+def _regular(close: RegularClose | None) -> shapes.RegularCloseShape | None:
+    if close is None:
+        return None
+    before = close.before.price if close.before else None
+    return {
+        "price": close.price,
+        "time": iso(close.at),
+        "change": None if before is None else difference(close.price, before),
+        "change_pct": None if before is None else percent_change(before, close.price),
+    }
+
+
+def _extended(quote: Quote) -> shapes.ExtendedShape | None:
+    if quote.newest is None or quote.regular is None:
+        return None
+    return {
+        "price": quote.newest.price,
+        "time": iso(quote.newest.at),
+        "change": difference(quote.newest.price, quote.regular.price),
+        "change_pct": percent_change(quote.regular.price, quote.newest.price),
+    }
 
 
 def _year(quote: Quote) -> shapes.YearRangeShape | None:
@@ -178,7 +205,7 @@ _ANY = (InvalidSymbol, FeedUnavailable, StoreError, CallTimeout)
 TOOLS = (
     Tool(
         name="get_candles",
-        description="Closed OHLCV candles of a symbol, oldest first; offset counts from the newest.",
+        description="Fetch OHLCV candle data for a symbol: closed bars, oldest first; offset counts from the newest.",
         arguments=CandlesInput,
         returns=shapes.CandlePage,
         handler=get_candles,
@@ -190,8 +217,9 @@ TOOLS = (
     Tool(
         name="get_current_price",
         description=(
-            "The newest price of a symbol: its changes in per cent over 1 h, 24 h, since the previous close, over a week "
-            "to a year; the day's open, high and low, the 52-week range, the volume of 24 h."
+            "Get the current price and recent change for a symbol, in per cent over 1 h, 24 h, since the previous close, "
+            "over a week to a year; the day's range, the 52-week range, the volume of 24 h. Of a closed stock market: the "
+            "regular close, and extended_hours apart."
         ),
         arguments=PriceInput,
         returns=shapes.Price,
@@ -204,8 +232,8 @@ TOOLS = (
     Tool(
         name="get_volatility",
         description=(
-            "Standard deviation of log returns (per bar, and in per cent a year), ATR(14) and high-low range of the newest "
-            "100 closed bars."
+            "Calculate volatility metrics for a symbol: standard deviation of log returns (per bar, and in per cent a "
+            "year), ATR(14) and high-low range of the newest 100 closed bars."
         ),
         arguments=VolatilityInput,
         returns=shapes.VolatilityAnswer,

@@ -26,6 +26,7 @@ SERVICE = Service(
     title="Openbell portfolio",
     instructions="Money is in USD. validate_trade asks the same risk gate as every order and changes nothing.",
     tools=tools.TOOLS,
+    opens_records=True,
     dialect=EnvelopeDialect(
         {
             InvalidSymbol: "INVALID_SYMBOL",

@@ -12,7 +12,6 @@ from openbell.market.clock import iso
 from openbell.market.digits import average
 from openbell.market.errors import (
     CallTimeout,
-    DataError,
     InsufficientFunds,
     InvalidParameter,
     InvalidSymbol,
@@ -36,7 +35,7 @@ from openbell.trading.orders import Order, Side
 from openbell.trading.request import refuse_foreign_money
 
 if TYPE_CHECKING:
-    from openbell.desk.trading.portfolio import Holding
+    from openbell.desk.orders.portfolio import Holding
 
 _EXITS = 5
 """Working orders that a position lists."""
@@ -46,7 +45,9 @@ SIDES = {"BUY": Side.BUY, "SELL": Side.SELL}
 class PositionsInput(Arguments):
     """Input of get_positions."""
 
-    symbol: Annotated[str | Absent, Field(description="only this one", json_schema_extra=without_default)] = None
+    symbol: Annotated[
+        str | Absent, Field(description="Optional filter by symbol", json_schema_extra=without_default)
+    ] = None
     limit: Annotated[int, Field(ge=1, le=200)] = 50
     offset: Annotated[int, Field(ge=0, le=100_000_000)] = 0
 
@@ -134,7 +135,7 @@ async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceS
         "daily_loss_left": _number(balance.loss_left),
         "open_positions": balance.positions,
         "working_orders": balance.working_orders,
-        "halted": balance.halted,
+        "halted": None if balance.halted is None else str(balance.halted),
         "price_time": None if balance.end is None else iso(balance.end),
         **stated_of_account(call),  # type: ignore[typeddict-item]
     }
@@ -150,7 +151,7 @@ def _number(value: Decimal | None) -> float | None:
 
 async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.VerdictShape]:
     """Return the risk gate's verdict. Raises `InsufficientFunds` if the account cannot pay for the trade."""
-    from openbell.desk.trading.verdicts import details_of, reason_of, refusal
+    from openbell.desk.orders.verdicts import details_of, reason_of, refusal
 
     side = SIDES.get(given.side.upper())
     if side is None:
@@ -178,7 +179,7 @@ async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.Verdict
         **details_of(verdict),  # type: ignore[typeddict-item]
         **stated(call, instrument),
     }
-    return Result(shown)
+    return Result(shown, Basis(note=amounts.rounding_note(given.size, size, "size")))
 
 
 def _tradable(symbol: str) -> Instrument:
@@ -196,7 +197,7 @@ _ANY = (Refused, AccountNotFound, StoreError, CallTimeout)
 TOOLS = (
     Tool(
         name="get_positions",
-        description="Open positions of the account: value, unrealized profit, share of the account, stops and targets.",
+        description="Get current open positions: value, unrealized profit, share of the account, stops and targets.",
         arguments=PositionsInput,
         returns=shapes.PositionPage,
         handler=get_positions,
@@ -207,8 +208,8 @@ TOOLS = (
     Tool(
         name="get_balance",
         description=(
-            "Equity, cash, available balance, margin used, profit (unrealized, realized, of the day, since the start) and "
-            "fees of the account, in USD; whether trading is halted."
+            "Get account balance and available margin: equity, cash, margin used, profit (unrealized, realized, of the day, "
+            "since the start) and fees, in USD; whether trading is halted."
         ),
         arguments=NoArguments,
         returns=shapes.BalanceShape,
@@ -220,14 +221,14 @@ TOOLS = (
     Tool(
         name="validate_trade",
         description=(
-            "Whether a trade would pass the risk rules, why not, the largest size that would, and what it costs. Places "
-            "nothing."
+            "Validate a proposed trade against risk rules: whether it would pass, why not, the largest size that would, "
+            "and what it costs. Places nothing."
         ),
         arguments=TradeInput,
         returns=shapes.VerdictShape,
         handler=validate_trade,
         toolset="portfolio",
         reads=Reads.ACCOUNT,
-        errors=(*_ANY, InvalidSymbol, DataError, InvalidSide, InvalidSize, InsufficientFunds),
+        errors=(*_ANY, InvalidSymbol, InvalidSide, InvalidSize, InsufficientFunds),
     ),
 )

@@ -26,7 +26,9 @@ SERVICE = Service(
         "CANDIDATE until it passes validation; only VALIDATED and DEPLOYED ones count in the consensus."
     ),
     tools=tools.TOOLS,
-    start=lambda desk: desk.strategies.start(),
+    opens_records=True,
+    answers_early=True,
+    searches=True,
     dialect=EnvelopeDialect(
         {
             InvalidSymbol: "INVALID_SYMBOL",

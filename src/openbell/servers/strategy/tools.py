@@ -5,26 +5,28 @@ from __future__ import annotations
 from typing import Annotated, NotRequired
 
 from pydantic import Field
-from typing_extensions import TypedDict
 
-from openbell.desk.strategies.opinions import METRICS, Ranked, outdated_note
+from openbell.desk.research.strategies.opinions import METRICS, Ranked, outdated_note
 from openbell.market.clock import iso
 from openbell.market.errors import CallTimeout, DataError, InvalidSymbol, StoreError, UnknownSymbol
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
 from openbell.protocol.call import Basis, Call, Result, on_bars
+from openbell.protocol.foreign import Foreign
 from openbell.protocol.numbers import Computed, Exact
 from openbell.protocol.pages import Pagination, pagination
 from openbell.protocol.stated import Stated, stated
 from openbell.protocol.tool import Arguments, Reads, Tool
+from openbell.servers.spec_marks import mark_spec
+from openbell.strategies.consensus import Action, Opinion
 from openbell.strategies.errors import InvalidMetric, NoActiveStrategies, NoSignal, NoStrategies, UnknownStrategy
 
-Symbol = Annotated[str, Field(description="BTC/USD, AAPL")]
-Refresh = Annotated[bool, Field(description="bypass the cache")]
+Symbol = Annotated[str, Field(description="Trading pair; or a stock such as AAPL")]
+Refresh = Annotated[bool, Field(description="Bypass cache and fetch fresh data")]
 _OUTDATED = ". Its bars have changed: it is being judged again, and has no vote until then"
 
 
-class Strategy(TypedDict):
+class Strategy(Foreign):
     """One strategy of a ranking."""
 
     strategy_id: str
@@ -45,10 +47,11 @@ class StrategyPage(Stated):
 
     items: list[Strategy]
     pagination: Pagination
+    note: NotRequired[Annotated[str, Field(description="that none has passed validation, or the search is not done")]]
 
 
-class SinceSignal(TypedDict):
-    """How the price has moved since a signal."""
+class SinceSignal(Foreign):
+    """How the price has moved since a signal, and who has submitted the spec."""
 
     price_at_signal: NotRequired[Annotated[Exact, Field(description="close of that bar")]]
     price: NotRequired[Annotated[Exact, Field(description="newest close of the strategy's bars")]]
@@ -61,9 +64,12 @@ class SinceSignal(TypedDict):
 class SignalAnswer(Stated, SinceSignal):
     """What a strategy advises."""
 
-    signal: str
+    signal: Annotated[str, Field(json_schema_extra={"enum": [each.value for each in Action]})]
     confidence: Computed
-    triggered_at: Annotated[str, Field(description="close of the bar of its last entry or exit")]
+    triggered_at: Annotated[
+        str,
+        Field(description="close of the bar of its last entry or exit", json_schema_extra={"format": "date-time"}),
+    ]
     parameters: dict[str, Computed]
     strategy_id: str
     timeframe: str
@@ -77,16 +83,16 @@ class ConsensusAnswer(Stated):
     bullish_count: int
     bearish_count: int
     neutral_count: int
-    consensus: str
+    consensus: Annotated[str, Field(json_schema_extra={"enum": [each.value for each in Opinion]})]
     confidence: Computed
 
 
 class TopInput(Arguments):
     """Input of get_top_strategies."""
 
-    symbol: Symbol
-    limit: Annotated[int, Field(ge=1, le=100)] = 5
-    offset: Annotated[int, Field(ge=0, le=100_000_000)] = 0
+    symbol: Annotated[str, Field(description="Trading pair e.g. ETH/USD; or a stock such as AAPL")]
+    limit: Annotated[int, Field(ge=1, le=100, description="Number of strategies to return per page")] = 5
+    offset: Annotated[int, Field(ge=0, le=100_000_000, description="Number of strategies to skip for pagination")] = 0
     metric: Annotated[str, Field(json_schema_extra={"enum": list(METRICS)})] = "sharpe"
     force_refresh: Refresh = False
 
@@ -94,7 +100,7 @@ class TopInput(Arguments):
 class SignalInput(Arguments):
     """Input of get_strategy_signal."""
 
-    strategy_id: Annotated[str, Field(description="of get_top_strategies, or a spec's name")]
+    strategy_id: Annotated[str, Field(description="Strategy identifier: of get_top_strategies, or a spec's name")]
     symbol: Symbol
     force_refresh: Refresh = False
 
@@ -115,14 +121,16 @@ async def get_top_strategies(call: Call, given: TopInput) -> Result[StrategyPage
     ranked = await call.desk.strategies.opinions.ranking(call.principal, given.symbol, given.metric)
     page = ranked[given.offset : given.offset + given.limit]
     basis, source = await _basis(call, given.symbol, ranked)
-    return Result(
-        {
-            "items": [_item(call, each, given.metric) for each in page],
-            "pagination": pagination(given.offset, given.limit, len(ranked)),
-            **source,
-        },
-        basis,
-    )
+    shown: StrategyPage = {
+        "items": [_item(call, each, given.metric) for each in page],
+        "pagination": pagination(given.offset, given.limit, len(ranked)),
+        **source,  # type: ignore[typeddict-item]
+    }
+    opinions = call.desk.strategies.opinions
+    pending = opinions.pending(call.principal, parse(given.symbol))
+    if notes := list(filter(None, (opinions.validation_note(ranked), pending))):
+        shown["note"] = "; ".join(notes)
+    return Result(shown, basis, partial=pending is not None)
 
 
 def _item(call: Call, each: Ranked, metric: str) -> Strategy:
@@ -139,6 +147,7 @@ def _item(call: Call, each: Ranked, metric: str) -> Strategy:
         "signals_count": part.trades,
         "signal": None if why_not or figures.action is None else figures.action.value,
     }
+    mark_spec(item, each.known)
     if why_not:
         item["signal_note"] = why_not
     elif figures.triggered_at is not None:
@@ -173,6 +182,7 @@ async def get_strategy_signal(call: Call, given: SignalInput) -> Result[SignalAn
         **await _since_signal(call, found),
         **source,
     }
+    mark_spec(answer, found.known)
     return Result(answer, basis)
 
 
@@ -228,13 +238,14 @@ TOOLS = (
     Tool(
         name="get_top_strategies",
         description=(
-            "Strategies of a symbol, the best by metric first (score is that metric). Figures are of bars after those that "
-            "chose its parameters, after costs; status CANDIDATE means that it failed validation. signal is what it advises "
-            "now."
+            "Fetch top N strategies for a symbol ranked by performance score. The score is the metric. Figures are of bars "
+            "after those that chose its parameters, after costs; status CANDIDATE means that it failed validation. signal "
+            "is what it advises now."
         ),
         arguments=TopInput,
         returns=StrategyPage,
         handler=get_top_strategies,
+        open_world=True,
         late=_searched,
         toolset="strategies",
         reads=Reads.RECORDS,
@@ -244,12 +255,13 @@ TOOLS = (
     Tool(
         name="get_strategy_signal",
         description=(
-            "What a strategy advises now: BUY while it holds a position (triggered_at says since when), SELL for 5 bars "
-            "after it left, else HOLD."
+            "Get the current signal from a specific strategy for a symbol: BUY while it holds a position (triggered_at says "
+            "since when), SELL for 5 bars after it left, else HOLD."
         ),
         arguments=SignalInput,
         returns=SignalAnswer,
         handler=get_strategy_signal,
+        open_world=True,
         late=_searched,
         toolset="strategies",
         reads=Reads.RECORDS,
@@ -258,7 +270,10 @@ TOOLS = (
     ),
     Tool(
         name="get_strategy_consensus",
-        description="Votes of the validated and deployed strategies of a symbol: 50 % make BUY or SELL, 70 % STRONG_.",
+        description=(
+            "Get aggregated consensus across all active strategies for a symbol. Active are VALIDATED and DEPLOYED ones; "
+            "50 % of the votes make BUY or SELL, 70 % STRONG_."
+        ),
         arguments=ConsensusInput,
         returns=ConsensusAnswer,
         handler=get_strategy_consensus,

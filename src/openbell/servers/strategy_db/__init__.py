@@ -27,7 +27,9 @@ SERVICE = Service(
         "TRAILING_STOP_LOSS."
     ),
     tools=tools.TOOLS,
-    start=lambda desk: desk.strategies.start(),
+    opens_records=True,
+    answers_early=True,
+    searches=True,
     dialect=EnvelopeDialect(
         {
             InvalidName: "INVALID_NAME",

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, Table, delete, insert, select, update
 
 from openbell.stores.access import scopes as stored
-from openbell.stores.access.tables import codes, grants, tokens, users
+from openbell.stores.access.tables import clients, codes, grants, tokens, users
 
 ACCESS = "access"
 REFRESH = "refresh"
+_GRANTED = ("client_id", "subject", "scopes", "resource", "created_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,18 @@ class Grant:
     scopes: frozenset[str]
     resource: str
     """The URL for which its tokens are valid."""
+    created_at: float = field(default=0.0, compare=False)
+    """When the user has consented, as the store knows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """A consent that is valid, as a list shows it."""
+
+    grant: Grant
+    client_name: str
+    expires_at: float
+    """When the last of its tokens expires, unless they are refreshed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +108,7 @@ def find_token(connection: Connection, token_hash: str) -> Token | None:
     row = connection.execute(_query(tokens).where(tokens.c.hash == token_hash)).first()
     if row is None:
         return None
-    left = stored.split(row.scopes) & stored.split(row.user_scopes)
+    left = stored.left(row.scopes, row.user_scopes)
     return Token(row.hash, row.kind, _grant(row), left, row.resource, row.expires_at, row.rotated_at)
 
 
@@ -152,6 +165,21 @@ def revoke_all_of(connection: Connection, subject: str, now: float) -> None:
     connection.execute(update(grants).where(current), {"revoked_at": now})
 
 
+def listed(connection: Connection, now: float) -> list[Consent]:
+    """Returns the consents that are valid, the newest first. Their scopes are those that their users still have."""
+    selected = select(grants, users.c.scopes.label("user_scopes"), clients.c.name.label("client_name"))
+    joined = selected.join(users, users.c.name == grants.c.subject).outerjoin(
+        clients, clients.c.id == grants.c.client_id
+    )
+    valid = joined.where(grants.c.revoked_at.is_(None), grants.c.expires_at > now)
+    found = []
+    for row in connection.execute(valid.order_by(grants.c.created_at.desc())):
+        left = stored.left(row.scopes, row.user_scopes)
+        grant = Grant(row.id, row.client_id, row.subject, left, row.resource, row.created_at)
+        found.append(Consent(grant, row.client_name or "", row.expires_at))
+    return found
+
+
 def purge(connection: Connection, now: float) -> None:
     """Remove expired access tokens, and grants of which everything has expired."""
     connection.execute(delete(tokens).where((tokens.c.kind == ACCESS) & (tokens.c.expires_at <= now)))
@@ -167,12 +195,14 @@ def _is_same(one: Token | None, other: Token) -> bool:
 
 def _query(table: Table) -> Select[Any]:
     """Selects the rows of a table whose grant is not revoked and whose user exists."""
-    granted = [grants.c[name].label(f"grant_{name}") for name in ("client_id", "subject", "scopes", "resource")]
+    granted = [grants.c[name].label(f"grant_{name}") for name in _GRANTED]
     selected = select(table, *granted, users.c.scopes.label("user_scopes"))
     joined = selected.join(grants, grants.c.id == table.c.grant_id).join(users, users.c.name == grants.c.subject)
     return joined.where(grants.c.revoked_at.is_(None))
 
 
 def _grant(row: Row[Any]) -> Grant:
-    granted = stored.split(row.grant_scopes) & stored.split(row.user_scopes)
-    return Grant(row.grant_id, row.grant_client_id, row.grant_subject, granted, row.grant_resource)
+    granted = stored.left(row.grant_scopes, row.user_scopes)
+    return Grant(
+        row.grant_id, row.grant_client_id, row.grant_subject, granted, row.grant_resource, row.grant_created_at
+    )

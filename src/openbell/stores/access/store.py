@@ -11,21 +11,17 @@ import secrets
 import time
 from collections.abc import Callable, Hashable
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy import Connection, insert, select
 
 from openbell.market.errors import Refused, StoreError
-from openbell.stores.access.tables import keys
+from openbell.stores.access.tables import ACCESS, keys
 from openbell.stores.records import failures, schema
 from openbell.stores.records.database import Database
 from openbell.stores.records.empty_database import EmptyDatabase
 
 T = TypeVar("T")
-NEWEST = "0001"
-"""The last revision in `migrations/versions`; a test compares."""
-MIGRATIONS = Path(__file__).with_name("migrations")
 A_TABLE = "users"
 """A table that exists once the database was migrated."""
 _KEY = "gateway"
@@ -73,7 +69,7 @@ class AccessStore:
 
         def transaction(connection: Connection) -> T:
             schema.wait_for_writers(connection)
-            schema.check_version(connection, NEWEST)
+            schema.check_version(connection, ACCESS)
             result = work(connection)
             self.database.announce(connection)
             return result
@@ -113,9 +109,9 @@ class AccessStore:
         if self._ready:
             return True
         if self._read_only and not await self._exists():
-            self._empty = self._empty or EmptyDatabase(MIGRATIONS, NEWEST)
+            self._empty = self._empty or EmptyDatabase(ACCESS)
             return False
-        if not await self._run(partial(schema.is_newest, newest=NEWEST), writing=False):
+        if not await self._run(partial(schema.is_newest, tables=ACCESS), writing=False):
             await self._upgrade()
         self._empty = None
         return True
@@ -127,7 +123,7 @@ class AccessStore:
                 "changes nothing: start Openbell once without --read-only"
             )
         async with schema.migrating():
-            await self._run(partial(schema.prepare, newest=NEWEST, folder=MIGRATIONS), writing=True)
+            await self._run(partial(schema.prepare, tables=ACCESS), writing=True)
 
     async def _exists(self) -> bool:
         with failures.translated(self.database.where):

@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
 
 from openbell.signals.crossing_alerts import METHOD as SIGNALS
-from openbell.stores.records import past
+from openbell.stores.records import as_of
 from openbell.stores.records.journal import Journal
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import alerts, cursors, inbox, ledger, pushes, subscriptions
-from openbell.stores.records.view import View
 from openbell.trading.alerts import Alert, AlertState
 from openbell.trading.inbox import METHOD, QUEUE_MOST, QUEUE_SECONDS, Filter
 from openbell.trading.rows import from_row
@@ -31,6 +31,8 @@ class Notification:
     cursor: int
     body: dict[str, Any]
     method: str = METHOD
+    queued: float = 0.0
+    """When it was queued to be pushed, by the machine's clock; at an earlier time, when it was delivered; otherwise 0."""
 
 
 def find(view: View, alert_id: str) -> Alert | None:
@@ -53,7 +55,7 @@ def _active_at(view: View, principal: str) -> list[Alert]:
     ended_later = select(ledger.c.seq).where(ledger.c.at > view.until)
     mine = (alerts.c.principal == principal) & (alerts.c.set_at <= view.until)
     ids = select(alerts.c.id).where(mine & (_ACTIVE | alerts.c.seq.in_(ended_later)))
-    found = past.bodies_at(view, "alert", view.execute(ids).scalars())
+    found = as_of.bodies_at(view, "alert", view.execute(ids).scalars())
     known = [from_row(Alert, row) for row in found.values() if row["state"] == AlertState.ACTIVE.value]
     return sorted(known, key=lambda alert: (alert.set_at, alert.id))
 
@@ -112,6 +114,23 @@ def count_after(view: View, principal: str, after: int) -> int:
     return int(view.execute(query).scalar_one())
 
 
+def number_of(view: View, principal: str, cursor: int) -> int:
+    """The number of the last notification up to a cursor in its owner's inbox: 1 is the first one. Nothing is removed from
+    an inbox, so that numbers stay; unlike cursors, they do not show how much others have done in between.
+    """
+    mine = (inbox.c.principal == principal) & (inbox.c.cursor <= cursor)
+    return int(view.execute(select(func.count()).select_from(inbox).where(mine)).scalar_one())
+
+
+def numbered(view: View, principal: str, number: int) -> int | None:
+    """The cursor of a principal's notification of a number; 0 before the first one, None after the last one."""
+    if not number:
+        return 0
+    mine = select(inbox.c.cursor).where(inbox.c.principal == principal).order_by(inbox.c.cursor)
+    found: int | None = view.execute(mine.offset(number - 1).limit(1)).scalar()
+    return found
+
+
 def _mine_after(view: View, principal: str, after: int) -> ColumnElement[bool]:
     mine = (inbox.c.principal == principal) & (inbox.c.cursor > after)
     if view.until is not None:
@@ -134,8 +153,8 @@ class Cursors:
 
 def cursors_of(view: View, principal: str) -> Cursors:
     """A principal's cursors."""
-    if view.until is not None and (noted := past.body_at(view, _CURSORS, principal)):
-        return Cursors(noted["seen"], noted["pushed"], noted.get("signals", 0))
+    if view.until is not None and (noted := as_of.body_at(view, _CURSORS, principal)):
+        return Cursors(noted["seen"], noted["pushed"], noted["signals"])
     row = (
         None
         if view.until is not None
@@ -196,7 +215,7 @@ def unsubscribe(journal: Journal, principal: str) -> bool:
 def subscription(view: View, principal: str) -> PushSubscription | None:
     """A principal's subscription; None if there is none."""
     if view.until is not None:
-        noted = past.body_at(view, _SUBSCRIPTION, principal)
+        noted = as_of.body_at(view, _SUBSCRIPTION, principal)
         return _subscribed(**noted) if noted else None
     row = view.execute(select(subscriptions).where(subscriptions.c.principal == principal)).first()
     return _subscribed(row.symbols, row.alert_types, row.created_at) if row else None
@@ -207,8 +226,13 @@ def _subscribed(symbols: list[str], alert_types: list[str], created_at: float) -
 
 
 def enqueue(view: View, principal: str, name: str, queued: Notification, now: float) -> None:
-    """Queue a push, whose name is unique, and remove pushes that are too old or exceed the queue's size."""
-    values = {"alert_id": name, "principal": principal, "method": queued.method, "queued": now}
+    """Queue a push, whose name is unique, and remove pushes that are too old or exceed the queue's size.
+
+    The times of a principal's pushes grow, even if the machine's clock does not: they are the ids of events.
+    """
+    latest = view.execute(select(func.max(pushes.c.queued)).where(pushes.c.principal == principal)).scalar()
+    at = max(microseconds(now), 0 if latest is None else microseconds(latest) + 1) / 1e6
+    values = {"alert_id": name, "principal": principal, "method": queued.method, "queued": at}
     view.execute(insert(pushes), {**values, "cursor": queued.cursor, "body": queued.body})
     mine = (pushes.c.principal == principal) & (pushes.c.method == queued.method)
     newest = select(pushes.c.cursor).where(mine).order_by(pushes.c.cursor.desc()).offset(QUEUE_MOST).limit(1)
@@ -216,6 +240,11 @@ def enqueue(view: View, principal: str, name: str, queued: Notification, now: fl
     if too_many is not None:
         view.execute(delete(pushes).where(mine & (pushes.c.cursor <= too_many)))
     view.execute(delete(pushes).where(mine & (pushes.c.queued <= now - QUEUE_SECONDS)))
+
+
+def microseconds(at: float) -> int:
+    """A time in microseconds, which a float has exactly."""
+    return round(at * 1e6)
 
 
 def queued(view: View, principal: str, after: Mapping[str, int], now: float) -> list[Notification]:
@@ -228,8 +257,8 @@ def queued(view: View, principal: str, after: Mapping[str, int], now: float) -> 
     mine = (pushes.c.principal == principal) & (pushes.c.queued > now - QUEUE_SECONDS) & later
     if view.until is not None:
         mine &= pushes.c.cursor.in_(select(ledger.c.seq).where(ledger.c.at <= view.until))
-    rows = view.execute(select(pushes.c.cursor, pushes.c.body, pushes.c.method).where(mine).order_by(pushes.c.cursor))
-    return [Notification(row.cursor, row.body, row.method) for row in rows]
+    rows = view.execute(select(pushes).where(mine).order_by(pushes.c.cursor))
+    return [Notification(row.cursor, row.body, row.method, row.queued) for row in rows]
 
 
 def _queued_at(view: View, principal: str, after: int) -> list[Notification]:
@@ -244,12 +273,14 @@ def _queued_at(view: View, principal: str, after: int) -> list[Notification]:
     filters = [(seq, wanted) for seq, wanted in changes if seq > ended]
     if not filters:
         return []
-    fired = select(inbox.c.cursor, inbox.c.body, *(column.label(f"alert_{column.name}") for column in alerts.c))
+    fired = select(
+        inbox.c.cursor, inbox.c.body, inbox.c.created_at, *(column.label(f"alert_{column.name}") for column in alerts.c)
+    )
     chosen = fired.join(alerts, alerts.c.id == inbox.c.alert_id).where(_mine_after(view, principal, max(after, ended)))
     found = []
     for row in view.execute(chosen.order_by(inbox.c.cursor)):
         wanted = next((wanted for seq, wanted in reversed(filters) if seq < row.cursor), None)
         alert = from_row(Alert, {column.name: getattr(row, f"alert_{column.name}") for column in alerts.c})
         if wanted and _subscribed(**wanted).filter.takes(alert):
-            found.append(Notification(row.cursor, row.body))
+            found.append(Notification(row.cursor, row.body, queued=row.created_at))
     return found[-QUEUE_MOST:]

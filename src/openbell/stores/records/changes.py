@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from sqlalchemy import case, select
 
 from openbell.stores.records.journal import head_of
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import ledger
-from openbell.stores.records.view import View
 
 _FIRED = '"state":"fired"'
 _ALERT_BODY = case((ledger.c.kind == "alert", ledger.c.body), else_=None).label("body")

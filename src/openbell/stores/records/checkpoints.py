@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import BindParameter, bindparam, func, insert, select
 
 from openbell.stores.records import progress
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import checkpoints, ledger
-from openbell.stores.records.view import View
 from openbell.trading import amounts
 from openbell.trading.book import Book, Position
 from openbell.trading.fills import Fill

@@ -12,9 +12,9 @@ from openbell.market.timeframes import ALL_NAMES, parse_timeframe
 from openbell.signals.crossing_alerts import METHOD, CrossingSubscription
 from openbell.stores.records.alerts import Notification, enqueue
 from openbell.stores.records.journal import Journal
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import crossing_subscriptions as table
 from openbell.stores.records.tables import pushes
-from openbell.stores.records.view import View
 
 CHANGED = "crossing"
 """The kind of ledger entries about a subscription that was made or ended."""

@@ -32,5 +32,8 @@ class Database(Protocol):
     async def exists(self) -> bool:
         """Returns True if there are tables. Creates nothing."""
 
+    def open_connections(self) -> None:
+        """Open the least number of connections that it keeps, in the background, and keep as many from now on."""
+
     async def close(self) -> None:
         """Close all connections."""

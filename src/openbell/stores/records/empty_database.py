@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.pool import StaticPool
 
-from openbell.stores.records.schema import FOLDER, NEWEST
+from openbell.stores.records.schema import Tables, create_tables
 from openbell.stores.records.sqlite import engine_for
-from openbell.stores.records.table_script import run_script, script_of
 
 T = TypeVar("T")
 
 
 class EmptyDatabase:
-    """All tables of the records, or those of other migrations, without rows."""
+    """All tables, without rows."""
 
-    def __init__(self, folder: Path = FOLDER, version: str = NEWEST) -> None:
+    def __init__(self, tables: Tables) -> None:
         self._engine = engine_for(":memory:", poolclass=StaticPool)
         self._guard = threading.Lock()
         with self._engine.begin() as connection:
-            run_script(connection, script_of(folder, version, "sqlite"))
+            create_tables(connection, tables)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Call a function with a connection and return its result. It never waits for a disk or a lock of others."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Row, Select, select
 
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import fills, ledger, orders
-from openbell.stores.records.view import View
 from openbell.trading.book import Position
 from openbell.trading.fill_times import FillTime, fill_time
 from openbell.trading.fills import Fill

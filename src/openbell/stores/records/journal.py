@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Connection, Float, Table, bindparam, insert, select, update
 
 from openbell.market.errors import StoreError
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import JOURNALED, ledger
-from openbell.stores.records.view import View
 from openbell.trading.ledger import GENESIS, Entry, Head, canonical, seal
 from openbell.trading.rows import to_row
 
@@ -96,7 +96,7 @@ def head_of(connection: Connection) -> Head:
 
 def name_of(connection: Connection) -> str:
     """The name of a ledger: the beginning of its first entry's hash; empty if it has no entry."""
-    return str(connection.execute(_FIRST).scalar() or "")[:8]
+    return str(connection.execute(_FIRST).scalar() or "").partition(":")[2][:8]
 
 
 def contains(connection: Connection, newest: Head, noted: Head) -> bool:

@@ -11,12 +11,12 @@ import time
 from sqlalchemy import Connection, insert, select, text, update
 
 from openbell.stores import leases as rules
-from openbell.stores.holders import Holders
+from openbell.stores.lease_holders import Holders
 from openbell.stores.leases import LeaseRow
 from openbell.stores.port import Lease
 from openbell.stores.records.schema import HOME
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import leases
-from openbell.stores.records.view import View
 
 
 class RecordLeases:

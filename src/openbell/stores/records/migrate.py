@@ -11,15 +11,14 @@ from alembic.util import CommandError
 from sqlalchemy import Connection
 
 from openbell.market.errors import StoreError
-from openbell.stores.records.schema import FOLDER
 
 
-def scripts(folder: Path = FOLDER) -> ScriptDirectory:
+def scripts(folder: Path) -> ScriptDirectory:
     """The migration scripts of a folder."""
     return ScriptDirectory(str(folder))
 
 
-def upgrade(connection: Connection, folder: Path = FOLDER) -> None:
+def upgrade(connection: Connection, folder: Path) -> None:
     """Run the migrations of a folder that the database lacks, in its current transaction. Raises `StoreError`."""
     directory = scripts(folder)
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import BindParameter, ColumnElement, Row, Select, bindparam, func, insert, select, tuple_
 
-from openbell.stores.records import past
+from openbell.stores.records import as_of
 from openbell.stores.records.checkpoints import account_at
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import accounts, fills, ledger, orders, requests
-from openbell.stores.records.view import View
 from openbell.trading.accounts import PAPER, Account
 from openbell.trading.amounts import ZERO
 from openbell.trading.fills import Fill
@@ -73,7 +73,7 @@ _SYMBOL_FILLS_BEFORE = (
 def account(view: View, name: str) -> Account | None:
     """The account of a name; None if there is none."""
     if view.until is not None:
-        known, now = past.body_at(view, "account", name), view.execute(_ACCOUNT, {"name": name}).first()
+        known, now = as_of.body_at(view, "account", name), view.execute(_ACCOUNT, {"name": name}).first()
         if known is None or now is None:
             return None
         # Access is decided by the current owner and token: a token that was replaced is void at every clock.
@@ -167,7 +167,7 @@ def listing(
     found = _orders(view.execute(page))
     last = found[-1].id if found else None
     if view.until is not None:
-        then = past.bodies_at(view, "order", [each.id for each in found])
+        then = as_of.bodies_at(view, "order", [each.id for each in found])
         found = [from_row(Order, then[each.id]) for each in found if each.id in then]
     return OrderPage(found, total, offset, last)
 

@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from openbell.market.errors import StoreError, StoreTimeout
-from openbell.stores.records import failures, sessions
+from openbell.stores.records import failures, postgres_transactions
 from openbell.stores.records import schema as schemas
 from openbell.stores.records.commits import CommitListener, announce
 from openbell.stores.records.pool import Pool
@@ -111,6 +111,11 @@ class PostgresDatabase:
         """See the port."""
         return self._commits.version()
 
+    def open_connections(self) -> None:
+        """See the port."""
+        if self._sweeper is None and not self._closed:
+            self._sweeper = asyncio.create_task(self._sweep())
+
     def announce(self, connection: Connection) -> None:
         """See the port."""
         announce(connection, self._schema)
@@ -176,15 +181,14 @@ class PostgresDatabase:
             raise StoreError("the connections to PostgreSQL were closed")
         await self._free.acquire()
         self._busy += 1
-        if self._sweeper is None:
-            self._sweeper = asyncio.create_task(self._sweep())
+        self.open_connections()
         connection: AsyncConnection | None = None
         try:
             while connection is None:
                 fresh = not self._idle
                 connection = await self._connect() if fresh else self._idle.pop()[1]
                 try:
-                    await sessions.begin(connection, self._schema, self._pool.timeout, writing=writing)
+                    await postgres_transactions.begin(connection, self._schema, self._pool.timeout, writing=writing)
                 except SQLAlchemyError as error:
                     if fresh or not failures.is_lost(error):
                         raise
@@ -254,7 +258,7 @@ class PostgresDatabase:
         )
         try:
             if self._behind_proxy is None:
-                self._behind_proxy = await sessions.is_behind_proxy(connection)
+                self._behind_proxy = await postgres_transactions.is_behind_proxy(connection)
         except BaseException:
             connection.terminate()
             raise
@@ -274,7 +278,7 @@ class PostgresDatabase:
                 self._probe = await self._open()
         behind = bool(self._behind_proxy)
         if behind not in self._engines:
-            self._engines[behind] = sessions.make_engine(self._open, self._options, behind_proxy=behind)
+            self._engines[behind] = postgres_transactions.make_engine(self._open, self._options, behind_proxy=behind)
         for left in reversed(range(_CONNECT_TRIES if behind else 1)):
             try:
                 return await self._engines[behind].connect()

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from sqlalchemy import insert, select, update
 
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import marks
-from openbell.stores.records.view import View
 
 
 def progress(view: View, name: str) -> float:

@@ -3,7 +3,7 @@
 A transaction is a function. `Records.read` calls it with a consistent view of what had been written by the desk's clock.
 `Records.write` calls it with a journal: there is one writer at a time, so that the ledger is one chain; if a lease is given,
 nothing is written unless it is current; and when `write` returns, the commit is durable and the ledger's head is noted
-outside the database (`head_guard`).
+outside the database (`ledger_guard`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from sqlalchemy import AdaptedConnection, Connection
 from openbell.market.clock import Clock, iso
 from openbell.market.errors import LeaseHeld, Refused, StoreError
 from openbell.stores.port import Lease
-from openbell.stores.records import failures, leases, past, schema
+from openbell.stores.records import as_of, failures, leases, schema
 from openbell.stores.records.database import Database
 from openbell.stores.records.empty_database import EmptyDatabase
-from openbell.stores.records.head import HeadFile
-from openbell.stores.records.head_guard import HeadGuard, compare
 from openbell.stores.records.journal import Journal, LedgerBroken, contains, head_of
-from openbell.stores.records.view import View
+from openbell.stores.records.ledger_guard import HeadGuard, compare
+from openbell.stores.records.ledger_head_file import HeadFile
+from openbell.stores.records.snapshot import View
+from openbell.stores.records.tables import RECORDS
 from openbell.trading.ledger import Head
 
 T = TypeVar("T")
@@ -131,7 +132,7 @@ class Records:
     def _view(self, connection: Connection) -> View:
         """A view of everything or, if the ledger has later entries, of what had been written by the clock."""
         view, moment = View(connection), self._moment()
-        behind = self.access is not Access.PRESENT and past.is_behind(view, moment)
+        behind = self.access is not Access.PRESENT and as_of.is_behind(view, moment)
         return View(connection, moment, by_event=self.access is Access.SCENARIO) if behind else view
 
     def _moment(self) -> float:
@@ -196,7 +197,7 @@ class Records:
 
         def transaction(connection: Connection) -> tuple[T, Head]:
             schema.wait_for_writers(connection)
-            schema.check_version(connection)
+            schema.check_version(connection, RECORDS)
             moment = self._moment()
             if self.access is Access.SCENARIO and not ignore_clock:
                 self._refuse_earlier(View(connection), moment)
@@ -226,9 +227,9 @@ class Records:
 
     def _refuse_earlier(self, view: View, moment: float) -> None:
         """Raise `Refused` if the scenario has an entry later than this clock: its time never goes back."""
-        if past.is_behind(view, moment):
+        if as_of.is_behind(view, moment):
             raise Refused(
-                f"the scenario {self.name} has gone on to {iso(past.last_moment(view))}, and this clock shows "
+                f"the scenario {self.name} has gone on to {iso(as_of.last_moment(view))}, and this clock shows "
                 f"{iso(moment)}: use a later --as-of, another --scenario NAME, or openbell scenario reset {self.name}"
             )
 
@@ -241,7 +242,7 @@ class Records:
 
         def take(connection: Connection) -> Head:
             schema.wait_for_writers(connection)
-            schema.check_version(connection)
+            schema.check_version(connection, RECORDS)
             # No write may come between reading the head and noting it
             head = head_of(connection)
             if expected is not None and not (expected.seq and contains(connection, head, expected)):
@@ -291,9 +292,9 @@ class Records:
     async def _migrate(self, *, creates: bool) -> None:
         creates = creates and not self.read_only
         if not creates and not await self._exists():
-            self._empty = self._empty or EmptyDatabase()
+            self._empty = self._empty or EmptyDatabase(RECORDS)
             return
-        if not await self._run_in_database(schema.is_newest, writing=False):
+        if not await self._run_in_database(lambda connection: schema.is_newest(connection, RECORDS), writing=False):
             await self._upgrade()
         # Not before: reads that have begun use the empty database until there are tables.
         self._empty = None
@@ -305,7 +306,7 @@ class Records:
                 "nothing: start Openbell once without --read-only"
             )
         async with schema.migrating():
-            await self._run_in_database(schema.prepare, writing=True)
+            await self._run_in_database(lambda connection: schema.prepare(connection, RECORDS), writing=True)
 
     async def _exists(self) -> bool:
         with failures.translated(self.database.where):

@@ -6,25 +6,44 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, select, text
-from sqlalchemy.schema import CreateSchema, DropSchema
+from sqlalchemy import Column, Connection, MetaData, PrimaryKeyConstraint, String, Table, inspect, select, text
+from sqlalchemy.schema import CreateIndex, CreateSchema, CreateTable, DropSchema
 
 from openbell.market.errors import StoreError
-from openbell.stores.records.table_script import is_empty, run_script, script_of
 
-NEWEST = "0005"
-"""The last revision in `migrations/versions`; a test compares."""
-FOLDER = Path(__file__).with_name("migrations")
+if TYPE_CHECKING:
+    from sqlalchemy.connectors.asyncio import AsyncAdapt_dbapi_connection
+
 HOME = "openbell_home"
-"""The option of a connection that names the folder in which processes prove that they run (`stores.holders`)."""
+"""The option of a connection that names the folder in which processes prove that they run (`stores.lease_holders`)."""
 _WRITE_LOCK = 701_287
 """The number of PostgreSQL's advisory lock for writers of one schema; any number would do."""
 _LOCK = text(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK}, hashtext(:name))")
-_versions = Table("alembic_version", MetaData(), Column("version_num", Text))
+_versions = Table(
+    # As Alembic creates it.
+    "alembic_version",
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
 _VERSION = select(_versions.c.version_num)
 _migrating = threading.Lock()
+_statements: dict[tuple[Tables, str], list[str]] = {}
+"""The statements that create tables, by the name of the dialect. Compiling them takes longer than running them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of a database, their version, and the migrations that lead older tables to it."""
+
+    metadata: MetaData
+    newest: str
+    """The last revision in `versions` of the migrations; a test compares."""
+    migrations: Path
 
 
 class OtherVersion(StoreError):
@@ -42,31 +61,50 @@ async def migrating() -> AsyncIterator[None]:
         _migrating.release()
 
 
-def is_newest(connection: Connection, newest: str = NEWEST) -> bool:
+def is_newest(connection: Connection, tables: Tables) -> bool:
     """Returns True if no migration is needed. Checked before `prepare`, because many can read but only one can write."""
-    return _version(connection) == newest
+    return _version(connection) == tables.newest
 
 
-def prepare(connection: Connection, newest: str = NEWEST, folder: Path = FOLDER) -> None:
-    """Create or migrate the tables if needed, by the scripts of `folder`. Alembic is imported only for migrations.
+def prepare(connection: Connection, tables: Tables) -> None:
+    """Create or migrate the tables if needed. Alembic is imported only for migrations.
 
     Raises `StoreError` if the tables are of a newer version.
     """
     wait_for_writers(connection)
     found = _version(connection)
-    if found is not None and found > newest:
+    if found is not None and found > tables.newest:
         raise StoreError(
-            f"the records have version {found}, and this Openbell supports versions up to {newest}: use a newer Openbell"
+            f"the records have version {found}, and this Openbell supports versions up to {tables.newest}: use a newer "
+            "Openbell"
         )
-    if found == newest:
+    if found == tables.newest:
         return
-    script = script_of(folder, newest, connection.dialect.name)
-    if found is None and script.exists() and is_empty(connection):
-        run_script(connection, script)
+    if found is None and not inspect(connection).get_table_names(schema=schema_of(connection)):
+        create_tables(connection, tables)
         return
     from openbell.stores.records.migrate import upgrade
 
-    upgrade(connection, folder)
+    upgrade(connection, tables.migrations)
+
+
+def create_tables(connection: Connection, tables: Tables) -> None:
+    """Create all tables of an empty database as the migrations would, in a sixth of their time."""
+    key = tables, connection.dialect.name
+    statements = _statements.get(key) or _statements.setdefault(key, _compiled(connection, tables))
+    if connection.dialect.is_async:
+        driver = cast("AsyncAdapt_dbapi_connection", connection.connection.dbapi_connection)
+        driver.run_async(lambda raw: raw.execute(";".join(statements)))
+        return
+    for statement in statements:
+        connection.exec_driver_sql(statement)
+
+
+def _compiled(connection: Connection, tables: Tables) -> list[str]:
+    every = [_versions, *tables.metadata.sorted_tables]
+    made = [CreateTable(table) for table in every], [CreateIndex(each) for table in every for each in table.indexes]
+    stamp = f"INSERT INTO {_versions.name} VALUES ('{tables.newest}')"
+    return [*(str(each.compile(dialect=connection.dialect)) for some in made for each in some), stamp]
 
 
 def create(connection: Connection, name: str) -> None:
@@ -95,13 +133,13 @@ def wait_for_writers(connection: Connection) -> None:
         connection.execute(_LOCK, {"name": schema_of(connection)})
 
 
-def check_version(connection: Connection, newest: str = NEWEST) -> None:
+def check_version(connection: Connection, tables: Tables) -> None:
     """Raise `OtherVersion` unless the tables have this Openbell's version. To be called with the lock of writers."""
     found = connection.execute(_VERSION).scalar()
-    if found != newest:
+    if found != tables.newest:
         raise OtherVersion(
             f"the tables have version {found} since another Openbell has changed them, and this Openbell writes version "
-            f"{newest}: nothing was written. Start the same version of Openbell everywhere"
+            f"{tables.newest}: nothing was written. Start the same version of Openbell everywhere"
         )
 
 

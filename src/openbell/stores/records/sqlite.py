@@ -86,6 +86,9 @@ class SqliteDatabase:
     def announce(self, connection: Connection) -> None:
         """See the port: every commit changes the version by itself."""
 
+    def open_connections(self) -> None:
+        """See the port: a connection to a file is not worth keeping open."""
+
     async def exists(self) -> bool:
         """See `Database`. A file that another process has created and not yet migrated has no tables."""
         try:

@@ -7,8 +7,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, delete, insert, select
 
-from openbell.stores.records import past
+from openbell.stores.records import as_of
 from openbell.stores.records.journal import Journal
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.strategy_tables import (
     consensuses,
     implementations,
@@ -17,7 +18,6 @@ from openbell.stores.records.strategy_tables import (
     signals,
     specs,
 )
-from openbell.stores.records.view import View
 from openbell.strategies.implementations import Implementation, Status
 from openbell.trading.rows import from_row
 
@@ -91,7 +91,7 @@ def _found(view: View, wanted: ColumnElement[bool], costs: Costs) -> list[Implem
         then = wanted & (implementations.c.found_at <= view.until)
         order = (implementations.c.found_at, implementations.c.id)
         ids = list(view.execute(select(implementations.c.id).where(then).order_by(*order)).scalars())
-        bodies = past.bodies_at(view, "implementation", ids)
+        bodies = as_of.bodies_at(view, "implementation", ids)
         found = [from_row(Implementation, bodies[each]) for each in ids if each in bodies]
     return [each for each in found if each.costs == list(costs)]
 
@@ -101,17 +101,9 @@ def _found(view: View, wanted: ColumnElement[bool], costs: Costs) -> list[Implem
 
 def search(view: View, symbol: str, timeframe: str, principal: str, costs: Costs) -> Mapping[str, Any] | None:
     """The last search of a series for a principal with these costs, without its number; None if it was not searched."""
-    # Earlier versions had one search for all costs.
-    for key in (search_id(symbol, timeframe, principal, costs), f"{symbol} {timeframe} {principal}".strip()):
-        found = _search(view, key)
-        if found is not None and found["costs"] == list(costs):
-            return found
-    return None
-
-
-def _search(view: View, key: str) -> Mapping[str, Any] | None:
+    key = search_id(symbol, timeframe, principal, costs)
     if view.until is not None:
-        return past.body_at(view, "search", key)
+        return as_of.body_at(view, "search", key)
     row = view.execute(select(searches).where(searches.c.id == key)).first()
     return {name: value for name, value in row._asdict().items() if name != "seq"} if row else None
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from openbell.stores.records import past
+from openbell.stores.records import as_of
+from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import switches
-from openbell.stores.records.view import View
+from openbell.trading.halt import Halt
 
 HALT = "halt"
 _HALTED_SINCE = select(switches.c.at).where((switches.c.name == HALT) & switches.c.reason.is_not(None))
@@ -24,11 +25,13 @@ class Turned:
     reason: str | None
 
 
-def halted(view: View) -> str | None:
+def halted(view: View) -> Halt | None:
     """Why no position may be opened; None if trading is not halted."""
     if view.until is not None:
-        return (past.body_at(view, "switch", HALT) or {}).get("reason")
-    return view.execute(_HALTED).scalar()
+        reason = (as_of.body_at(view, "switch", HALT) or {}).get("reason")
+    else:
+        reason = view.execute(_HALTED).scalar()
+    return None if reason is None else Halt(reason)
 
 
 def halted_since(view: View) -> float | None:

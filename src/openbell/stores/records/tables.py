@@ -5,6 +5,8 @@ Tables that can be rebuilt from the ledger have a `seq`: the number of the entry
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sqlalchemy import JSON, Boolean, Column, Index, Integer, Table, Text, UniqueConstraint
 
 from openbell.stores.records import (
@@ -12,11 +14,12 @@ from openbell.stores.records import (
     webhook_tables,  # noqa: F401 - adds its tables to the metadata
 )
 from openbell.stores.records.columns import Number, Time
+from openbell.stores.records.schema import Tables
 from openbell.stores.records.strategy_tables import consensuses, implementations, searches, signals, specs
-from openbell.trading.inbox import METHOD
 
 metadata = columns.metadata
 """With all tables."""
+RECORDS = Tables(metadata, "0001", Path(__file__).with_name("migrations"))
 
 ledger = Table(
     "ledger",
@@ -182,7 +185,7 @@ cursors = Table(
     Column("seen", Number, nullable=False),
     Column("pushed", Number, nullable=False),
     # How far the alerts of its crossing subscriptions were pushed.
-    Column("signals", Number, nullable=False, server_default="0"),
+    Column("signals", Number, nullable=False),
 )
 
 pushes = Table(
@@ -194,7 +197,7 @@ pushes = Table(
     Column("cursor", Number, nullable=False),
     Column("body", JSON, nullable=False),
     Column("queued", Time, nullable=False),
-    Column("method", Text, nullable=False, server_default=METHOD),
+    Column("method", Text, nullable=False),
 )
 Index("ix_pushes_principal_cursor", pushes.c.principal, pushes.c.cursor)
 

@@ -15,7 +15,7 @@ _WIDTH, _CLOSE_TIME = 12, 6
 def _recognise(sample: Sample) -> Layout | None:
     header = sample.has_header()
     rows = sample.body if header else sample.rows
-    if (header and sample.names[:1] != ["open_time"]) or not rows or len(rows[0]) != _WIDTH:
+    if (header and sample.names[:1] not in (["open_time"], ["#0"])) or not rows or len(rows[0]) != _WIDTH:
         return None
     opened, closed = rows[0][0].strip(), rows[0][_CLOSE_TIME].strip()
     if not (_EPOCH.fullmatch(opened) and _EPOCH.fullmatch(closed) and int(closed) > int(opened)):

@@ -10,6 +10,8 @@ from openbell.desk.importing.naming import timeframe_of
 _NAME = re.compile(r"(?P<pair>[A-Z0-9]{5,15})_(?P<minutes>\d{1,5})\.csv", re.ASCII)
 _EPOCH = re.compile(r"\d{9,10}", re.ASCII)
 _WIDTH = 7
+_BARE = [f"#{at}" for at in range(8)]
+"""The answer of its API, in JSON: with the average price before the volume."""
 _COINS = {"XBT": "BTC", "XDG": "DOGE"}
 """Kraken's own names of coins."""
 
@@ -21,6 +23,8 @@ def _spell(name: str) -> str:
 
 
 def _recognise(sample: Sample) -> Layout | None:
+    if sample.names == _BARE:
+        return Layout((0,), (Block(1, 2, 3, 4, 6),), width=len(_BARE))
     if not sample.rows or sample.has_header():
         return None
     row = [cell.strip() for cell in sample.rows[0]]

@@ -1,0 +1,38 @@
+"""The newest bars of a series, as the bar service keeps them in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from openbell.market.bars import Bars
+from openbell.market.series import Series
+from openbell.market.series_plan import Part
+from openbell.market.timeframes import Timeframe
+from openbell.stores.port import Version
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """The newest `depth` bars before `end`, or all if there are fewer, as the store had them at `versions`."""
+
+    bars: Bars
+    parts: tuple[Part, ...]
+    """What the bars are made of, oldest first."""
+    versions: Mapping[Series, Version]
+    """Of every series that they are made of or could be."""
+    end: int
+    depth: int
+
+    def current(self, depth: int, end: int) -> bool:
+        """Returns True if it holds `depth` bars up to `end`, provided that the store has not changed since."""
+        return self.end == end and self.depth >= depth
+
+    def native_parts(self, since: int) -> list[Part]:
+        """Returns its parts after a time that are not made of minutes."""
+        return native_parts(self.parts, since)
+
+
+def native_parts(parts: Sequence[Part], since: int) -> list[Part]:
+    """Returns the parts after a time that are not made of minutes."""
+    return [part for part in parts if part.base is not Timeframe.M1 and part.end > since]

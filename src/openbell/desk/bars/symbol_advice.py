@@ -1,0 +1,76 @@
+"""Adds to an error on a symbol the nearest symbols that this desk has bars of. The symbol itself is never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from openbell.market.errors import InputError, InvalidSymbol, NotCovered, OpenbellError, UnknownSymbol
+from openbell.market.instruments import Instrument, parse
+from openbell.market.nearest_symbols import nearest_symbols
+
+if TYPE_CHECKING:
+    from openbell.desk.bars.service import BarService
+    from openbell.desk.bars.watchlist import WatchlistFile
+
+_MARK = "; did you mean "
+_TRIED = 12
+"""The most near symbols that are checked for bars."""
+_SHOWN = 3
+
+
+class SymbolAdvice:
+    """Suggests symbols of the watchlist, of the feed's list and of the store."""
+
+    def __init__(self, bars: Callable[[], BarService], watchlist: WatchlistFile) -> None:
+        """`bars` is called when a suggestion is asked for: commands without an error need no bars."""
+        self._bars = bars
+        self._watchlist = watchlist
+
+    async def add_to(self, error: BaseException | None) -> None:
+        """Add suggestions to the message of an error on a symbol. Does nothing to any other error."""
+        if not isinstance(error, InputError | UnknownSymbol) or isinstance(error, NotCovered) or _MARK in error.message:
+            return
+        if symbol := error.details.get("symbol"):
+            error.message += await self.hint(str(symbol))
+
+    def hint_of_lists(self, symbol: str) -> str:
+        """Returns what `hint` does from the watchlist and the feed's list alone."""
+        listed = [each for each in self._listed() if self._bars().feed.supports(each)]
+        return _asked(symbol, nearest_symbols(symbol, listed)[:_SHOWN])
+
+    def _listed(self) -> list[Instrument]:
+        return [*self._watchlist.read().instruments, *self._bars().feed.listed()]
+
+    async def hint(self, symbol: str) -> str:
+        """Returns "; did you mean 'BTC/USD' or 'BTC/USDT'?"; "" if no symbol is near."""
+        with suppress(OpenbellError):  # the store cannot be read: the error is told without suggestions
+            bars = self._bars()
+            stored = {series.instrument for series in await bars.threads.run(bars.store.stored)}
+            known = [*self._listed(), *sorted(stored)]
+            near = nearest_symbols(symbol, known, _TRIED)
+            if not near:  # in a thread, because loading the names takes half a second the first time
+                near = await bars.threads.run(_by_name, symbol, known)
+            # A stored symbol may have only bars that are later than the clock, a watched one none at all.
+            return _asked(symbol, [each for each in near if await bars.known(each)][:_SHOWN])
+        return ""
+
+
+def _asked(symbol: str, found: list[Instrument]) -> str:
+    """Returns the question; "" if the symbol that was asked for is among the found: its spelling is not what is wrong."""
+    with suppress(InvalidSymbol):
+        if parse(symbol) in found:
+            return ""
+    return f"{_MARK}{' or '.join(repr(each.symbol) for each in found)}?" if found else ""
+
+
+def _by_name(text: str, known: Iterable[Instrument]) -> list[Instrument]:
+    """Returns the known instruments of a name such as Bitcoin or Apple."""
+    from openbell.charts.language.choosing import NoInstrument, asset_of
+
+    try:
+        named = parse(asset_of(text[:40].rpartition(":")[2], "").symbol)
+    except (NoInstrument, InvalidSymbol):
+        return []
+    return nearest_symbols(named.symbol.partition("/")[0], known, _TRIED)

@@ -1,0 +1,1 @@
+"""What happens on a desk and runs beside its calls: events, supervised work, and leases."""

@@ -1,0 +1,250 @@
+"""Restores a backup: checks every file, builds the home beside the old one, checks ledgers and bars, then renames it."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+
+from openbell.desk.operations.backup import contents, manifest, mounted
+from openbell.desk.operations.backup.access import NOTHING, RestoredAccess, put_access
+from openbell.desk.operations.backup.contents import Market
+from openbell.desk.operations.backup.manifest import Manifest
+from openbell.desk.orders.halt_file import HALT_FILE, HaltFile
+from openbell.desk.settings import Settings
+from openbell.market.clock import SystemClock
+from openbell.market.errors import Refused, StoreError
+from openbell.stores.folders import sync_folder
+from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import Loss
+from openbell.stores.records.ledger_head_file import HeadFile
+from openbell.stores.sqlite_copy import is_in_use
+from openbell.trading.ledger import Head
+
+Advance = Callable[[int], None]
+
+
+@dataclass(slots=True)
+class Restored:
+    """What a restore has done."""
+
+    manifest: Manifest
+    aside: Path | None = None
+    """Where the old home is now."""
+    bars: int = 0
+    """How many series were compared with the numbers of their bars."""
+    losses: list[Loss] = field(default_factory=list)
+    """Bars that the home had lost when it was copied; they are gaps now."""
+    halted: str | None = None
+    """Why the old home was halted, which the restored one still is; None if it was not."""
+    later: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Ledgers of which the old home knows a later end: their last entry in the copy and in the old home, by market."""
+    access: RestoredAccess = field(default_factory=lambda: RestoredAccess(False, NOTHING))
+
+
+def restore(
+    settings: Settings,
+    folder: Path,
+    *,
+    replaces: bool,
+    keep_tokens: bool = False,
+    advance: Advance = lambda _bytes: None,
+) -> Restored:
+    """Put the home of a backup in place, `alone`. Raises `Refused` or `StoreError`; the home is unchanged then."""
+    home = settings.home
+    found = manifest.read(folder)
+    _check_files(folder, found)
+    _refuse(home, folder, replaces=replaces)
+    building = _building(home)
+    done = Restored(found)
+    try:
+        for left in (*home.parent.glob(f"{home.name}.restoring-*"), *home.glob(mounted.BUILDING)):
+            shutil.rmtree(left)
+        building.mkdir(mode=0o700)
+        _copy(folder, building, found, advance)
+        _check(replace(settings, home=building), found, done)
+        old = _old_home(home)
+        _keep_later_heads(old, building, done)
+        _keep_halt(old, building, done)
+        done.access = put_access(old, building, keep_tokens=keep_tokens)
+        for each, _, _ in os.walk(building):
+            sync_folder(Path(each))
+        _put_in_place(home, building, done)
+    except OSError as error:
+        raise StoreError(f"cannot write {error.filename or building}: {error.strerror}") from error
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    return done
+
+
+@contextmanager
+def alone(home: Path) -> Iterator[None]:
+    """Hold the lock of restores, which ends with this process. Raises `Refused` if another process has it.
+
+    It is on the folder above the home, because the home itself is replaced.
+    """
+    above = home.absolute().parent
+    try:
+        above.mkdir(parents=True, exist_ok=True)
+        number = os.open(above, os.O_RDONLY)
+    except OSError as error:
+        raise StoreError(f"cannot open {above}: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused(f"another restore is under way in {above}: nothing was changed") from None
+        yield
+    finally:
+        os.close(number)
+
+
+def _refuse(home: Path, folder: Path, *, replaces: bool) -> None:
+    """Raise `Refused` if the home must not be replaced."""
+    if folder.resolve().is_relative_to(home.resolve()):
+        raise Refused(f"{folder} is inside the home {home}: move it elsewhere first")
+    if not home.exists():
+        return
+    if not home.is_dir():
+        raise Refused(f"{home} is not a folder")
+    if (mounted.entries(home) if mounted.is_mount(home) else any(home.iterdir())) and not replaces:
+        raise Refused(f"the home {home} is not empty: --replace keeps it aside, or set OPENBELL_HOME to a new folder")
+    for database in contents.databases_of(home):
+        if is_in_use(database):
+            raise Refused(f"{database} is in use: stop every Openbell process of this home first")
+
+
+def _check_files(folder: Path, found: Manifest) -> None:
+    """Raise `StoreError` unless a backup has exactly the files of its manifest, all of them plain files of a home.
+
+    A link would copy a file of this machine into the home, and nothing has checked a file that the manifest does not name.
+    """
+    for path in found.files:
+        if not contents.belongs_to_home(path):
+            raise StoreError(f"the manifest names {path!r:.100}, which is no file of a home: nothing was restored")
+    for above, folders, files in os.walk(folder):
+        for each in map(Path(above).joinpath, (*folders, *files)):
+            name = each.relative_to(folder).as_posix()
+            kind = each.lstat().st_mode
+            if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+                raise StoreError(f"the backup has {name!r:.100}, which is a link or no file: nothing was restored")
+            if stat.S_ISREG(kind) and name not in found.files and name != manifest.NAME:
+                raise StoreError(
+                    f"the backup has {name!r:.100}, which its manifest does not name: remove it; nothing was restored"
+                )
+
+
+def _building(home: Path) -> Path:
+    """The folder in which the new home is built: on the same disk, so that it can be renamed."""
+    if mounted.is_mount(home):
+        return home / mounted.BUILDING
+    return home.with_name(f"{home.name}.restoring-{os.getpid()}")
+
+
+def _old_home(home: Path) -> Path:
+    """The home that is replaced; if a restore was killed between its two renames, the one that it has set aside."""
+    asides = sorted(home.parent.glob(f"{home.name}.before-restore-*"))
+    return asides[-1] if asides and not home.exists() else home
+
+
+def _copy(folder: Path, building: Path, found: Manifest, advance: Advance) -> None:
+    """Copy the files of a backup, and compare each with the manifest."""
+    for path, expected in found.files.items():
+        try:
+            copied = manifest.copy_file(folder / path, building / path, advance)
+        except FileNotFoundError:
+            raise StoreError(f"the backup is damaged: {path} is missing; nothing was restored") from None
+        if copied != expected:
+            raise StoreError(f"the backup is damaged: {path} is not what was copied; nothing was restored")
+
+
+def _check(settings: Settings, found: Manifest, done: Restored) -> None:
+    """Check the ledgers and the bars of a home. Raises `StoreError` for a ledger that is not correct."""
+    for market in contents.markets_of(settings.home):
+        if market.records.exists():
+            asyncio.run(_check_ledger(market, found))
+    for market in contents.markets_of(settings.home):
+        if (market.folder / "data" / "buffer.sqlite").exists():
+            with closing(ParquetStore(market.folder / "data")) as store:
+                for series in store.audit.to_check():
+                    done.bars += 1
+                    done.losses += store.audit.mend_losses(series)
+
+
+async def _check_ledger(market: Market, found: Manifest) -> None:
+    from openbell.stores.records.records import Records
+    from openbell.stores.records.sqlite import SqliteDatabase
+    from openbell.stores.records.verify import faults
+
+    head = HeadFile(market.folder / "ledger.head")
+    records = Records(SqliteDatabase(market.records), head, SystemClock())
+    try:
+        ends = head.ends()
+        wrong = await records.read(lambda view: next(iter(faults(view.connection, (), ends)), None), check_head=False)
+    finally:
+        await records.close()
+    if wrong is None and ends and found.heads.get(market.name) != f"{ends[0].seq}:{ends[0].hash}":
+        raise StoreError(f"the backup is damaged: the head of {market.name} is not the one in its manifest")
+    if wrong is not None:
+        raise StoreError(
+            f"the ledger of this backup is not correct ({market.name}): {wrong.reason}; nothing was restored"
+        )
+
+
+def _keep_later_heads(home: Path, building: Path, done: Restored) -> None:
+    """Keep the head of a ledger of which the old home knows a later end.
+
+    The restored ledger lacks entries that were acknowledged. It is not used until the operator has accepted it.
+    """
+    for market in contents.markets_of(building):
+        known = _head_of(home / market.folder.relative_to(building) / "ledger.head")
+        copied = _head_of(market.folder / "ledger.head")
+        if known and copied and known.seq > copied.seq:
+            done.later[market.name] = (copied.seq, known.seq)
+            kept = HeadFile(market.folder / "ledger.head")
+            kept.reset(known)
+            kept.close()
+
+
+def _keep_halt(home: Path, building: Path, done: Restored) -> None:
+    """Keep the halt of the old home, which only a resume ends, without the numbers of ledger entries that the copy lacks."""
+    old = HaltFile(home / HALT_FILE)
+    if (halt := old.read()) is not None:
+        done.halted = str(halt)
+        HaltFile(building / HALT_FILE).set(done.halted, old.since() or time.time())
+
+
+def _head_of(path: Path) -> Head | None:
+    try:
+        return HeadFile(path).read()
+    except StoreError:
+        return None  # damaged: nothing is known
+
+
+def _put_in_place(home: Path, building: Path, done: Restored) -> None:
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    if building.parent == home:
+        aside = _unused(home / f"{mounted.ASIDE}{stamp}")
+        done.aside = mounted.replace_entries(home, building, aside)
+        return
+    if home.exists() and any(home.iterdir()):
+        done.aside = _unused(home.with_name(f"{home.name}.before-restore-{stamp}"))
+        home.rename(done.aside)
+    elif home.exists():
+        home.rmdir()
+    building.rename(home)
+    sync_folder(home.parent)
+
+
+def _unused(path: Path) -> Path:
+    """The path, or one with a number after it: there may have been another restore in the same second."""
+    names = (path if not number else path.with_name(f"{path.name}-{number}") for number in count())
+    return next(each for each in names if not each.exists())

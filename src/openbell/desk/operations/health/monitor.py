@@ -1,0 +1,240 @@
+"""Looks at the parts of the desk in this process, at intervals and when asked, and reports them as one `Health`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from openbell.desk.events.checks import Check, Checks, Outage
+from openbell.desk.events.supervision import State, Supervisor, WorkStatus
+from openbell.desk.operations.health import machine
+from openbell.desk.operations.health.figures import (
+    COLLECTOR,
+    BarFigures,
+    Question,
+    RecordFigures,
+    bar_figures,
+    is_open,
+    market_phases,
+    record_figures,
+)
+from openbell.desk.operations.health.report import DEGRADED, FAILING, OFF, WORKING, Figures, Health, Part
+from openbell.market.clock import iso
+from openbell.market.instruments import Instrument
+
+if TYPE_CHECKING:
+    from openbell.desk.bars.collector import Status as CollectorStatus
+    from openbell.desk.bars.service import BarService
+    from openbell.desk.bars.watchlist import WatchlistFile
+    from openbell.desk.orders.engine import Status as EngineStatus
+    from openbell.desk.orders.halt_file import HaltFile
+    from openbell.desk.settings import Settings
+    from openbell.market.clock import Clock
+    from openbell.stores.port import BarStore
+    from openbell.stores.records.records import Records
+
+EVERY = 5.0
+"""Seconds between two looks, if nobody asks."""
+LATE = 300.0
+"""Seconds without a new minute, while a watched market is open, after which the feed counts as failing."""
+_SPACE = "free space"
+
+
+@dataclass(frozen=True, slots=True)
+class HealthSources:
+    """What the health of a desk is read from. Parts that may not be made yet are functions."""
+
+    settings: Settings
+    clock: Clock
+    supervisor: Supervisor
+    watchlist: WatchlistFile
+    checks: Mapping[str, Check]
+    """The checks of the stores `records` and `bars`."""
+    bars: Callable[[], BarService]
+    store: Callable[[], BarStore]
+    records: Callable[[], Records]
+    engine: Callable[[], EngineStatus | None]
+    """Returns None if this desk runs no engine."""
+    halt_file: Callable[[], HaltFile]
+
+
+class DeskHealth:
+    """The health of the desk in this process. `collector` and `sender` are set by the command that runs them."""
+
+    def __init__(self, sources: HealthSources) -> None:
+        self._sources = sources
+        self.checks = Checks(sources.checks)
+        self.collector: CollectorStatus | None = None
+        self.sender: WorkStatus | None = None
+        self._advanced = (0, 0.0)
+        """Up to when minutes are complete, and the monotonic time at which that was seen first."""
+        self._since: dict[str, float] = {}
+        """Since when each part fails that has no check of its own."""
+        self._records = Question(lambda: record_figures(sources.records()), RecordFigures())
+        self._bars = Question(lambda: bar_figures(sources.store()), BarFigures())
+        self.last: Health | None = None
+        """The result of the last look."""
+
+    async def run(self) -> None:
+        """Look at intervals. Ends only if cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(EVERY)
+
+    async def close(self) -> None:
+        """Note no outages from now on."""
+        self.checks.close()
+
+    async def look(self) -> Health:
+        """Returns the current health. Takes about 1.5 s at most, whatever does not answer."""
+        await self.checks.failing()
+        # The buffer of an InfluxDB is in the home: it answers while that does not.
+        bars = "bars" not in self.checks.outages or self._sources.settings.influx_url
+        asked = (*((self._records,) if "records" not in self.checks.outages else ()), *((self._bars,) if bars else ()))
+        await asyncio.gather(*(each.ask() for each in asked))
+        parts = self._parts()
+        figures = self._collected()
+        if (low := self._low_space(figures)) is not None:
+            parts["disk"] = low
+        failing = {name: part for name, part in parts.items() if part.state == FAILING}
+        text = "; ".join(f"{name}: {part}" for name, part in failing.items()) or "every part works"
+        self.last = Health(
+            state=DEGRADED if failing else WORKING,
+            text=text,
+            at=iso(int(time.time())),
+            home=str(self._sources.settings.home),
+            versions=machine.versions(),
+            process=os.getpid(),
+            parts=parts,
+            figures=figures,
+        )
+        return self.last
+
+    # Parts
+
+    def _parts(self) -> dict[str, Part]:
+        return {
+            "records": self._checked("records", "PostgreSQL" if self._sources.settings.database_url else "SQLite"),
+            "bars": self._checked("bars", "InfluxDB" if self._sources.settings.influx_url else "Parquet files"),
+            "feed": self._feed(),
+            "collector": self._collector(),
+            "engine": self._engine(),
+            "gateway": self._supervised("gateway", "answers"),
+            "webhooks": self._webhooks(),
+            **{name: self._supervised(name, "") for name in self._unexpected()},
+        }
+
+    def _unexpected(self) -> Iterable[str]:
+        """Returns the names of background work that has raised an unexpected exception, and is no part of its own."""
+        own = {"collector", "engine", "gateway", "webhooks"}
+        statuses = self._sources.supervisor.statuses()
+        return (name for name, each in statuses.items() if each.state is State.FAILED and name not in own)
+
+    def _supervised(self, name: str, text: str) -> Part:
+        """Returns the state of background work that has no status of its own; `text` says what it does when it works."""
+        status = self._sources.supervisor.statuses().get(name)
+        return self._failing(name, f"{status}" if status is not None and status.fails else None) or Part(WORKING, text)
+
+    def _checked(self, name: str, kind: str) -> Part:
+        outage = self.checks.outages.get(name)
+        return Part(WORKING, kind) if outage is None else _failed(outage)
+
+    def _failing(self, name: str, text: str | None) -> Part | None:
+        """Returns the part if `text` tells why it fails, with the time since when; None if it does not fail."""
+        if text is None:
+            self._since.pop(name, None)
+            return None
+        return _failed(Outage(text, self._since.setdefault(name, time.time())))
+
+    def _feed(self) -> Part:
+        name = self._sources.settings.feed
+        failures = list(self._sources.bars().history.unreachable.values())
+        silence = self._silence()
+        text = failures[0].message if failures else None
+        if text is None and silence > LATE:
+            text = "no new minutes, and a watched market is open"
+        return self._failing("feed", text) or Part(WORKING, name)
+
+    def _collector(self) -> Part:
+        if self.collector is None:
+            return Part(OFF, "not part of this process")
+        text = f"{self.collector}"
+        return self._failing("collector", text if self.collector.fails else None) or Part(WORKING, text)
+
+    def _engine(self) -> Part:
+        status = self._sources.engine()
+        if status is None:
+            return Part(OFF, "read-only, or the clock is not the present")
+        faults = list(status.failing.faults())
+        more = f"; {len(faults) - 1} more" if len(faults) > 1 else ""
+        return self._work("engine", status, faults[0] + more if faults else None)
+
+    def _webhooks(self) -> Part:
+        if self.sender is None or self.sender.state is State.OFF:
+            return Part(OFF, "not part of this process" if self.sender is None else f"{self.sender}")
+        return self._work("webhooks", self.sender)
+
+    def _work(self, name: str, status: WorkStatus, fault: str | None = None) -> Part:
+        """Returns the state of work on the records, which cannot go on without them. `fault` is what else fails in it."""
+        if status.fails:
+            fault = f"{status}"
+        elif "records" in self.checks.outages:
+            fault = "waiting for the records"
+        return self._failing(name, fault) or Part(WORKING, f"{status}")
+
+    def _low_space(self, figures: Figures) -> Part | None:
+        free = figures.free_bytes
+        low = free is not None and free < machine.LOW_SPACE
+        return self._failing(_SPACE, f"{free or 0:,} bytes are free on the disk of the home" if low else None)
+
+    # Figures
+
+    def _collected(self) -> Figures:
+        sources, found, bars = self._sources, self._records.answer, self._bars.answer
+        through = self.collector.through if self.collector else 0
+        return Figures(
+            lag_seconds=self._lag(),
+            through=iso(through) if through else None,
+            markets=market_phases(sources.clock.epoch()),
+            buffered_bars=bars.waiting,
+            leases={COLLECTOR: bars.collector, **found.leases},
+            ledger_entries=found.entries,
+            ledger_head=found.head,
+            webhooks_waiting=found.waiting,
+            webhooks_dead=found.dead,
+            free_bytes=machine.free_bytes(sources.settings.home),
+            resident_bytes=machine.resident_bytes(),
+        ).with_halt(sources.halt_file().read() or found.halted)
+
+    def _lag(self) -> float | None:
+        """Returns by how many seconds the newest complete minute is behind; 0 while every watched market is closed."""
+        if self.collector is None or not self.collector.through:
+            return None
+        if not any(is_open(each, self._sources.clock.epoch()) for each in self._watched()):
+            return 0.0
+        return float(max(0, self._sources.bars().closed_until() - self.collector.through))
+
+    def _silence(self) -> float:
+        """Returns for how many seconds no new minute was complete, while a watched market is open."""
+        lag, now = self._lag(), time.monotonic()
+        through = self.collector.through if self.collector else 0
+        if (
+            not lag
+            or self._sources.bars().feed.source is None
+            or not self._sources.clock.moving
+            or through != self._advanced[0]
+        ):
+            self._advanced = (through, now)
+        return now - self._advanced[1]
+
+    def _watched(self) -> Iterable[Instrument]:
+        feed = self._sources.bars().feed
+        return (each for each in self._sources.watchlist.read().instruments if feed.supports(each))
+
+
+def _failed(outage: Outage) -> Part:
+    return Part(FAILING, outage.reason, iso(int(outage.since)))

@@ -1,0 +1,96 @@
+"""The report on the health of a desk. It loads nothing, so that `openbell health` starts fast."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from openbell.trading.halt import Halt
+
+WORKING, DEGRADED, DOWN = "working", "degraded", "down"
+"""The states of a desk. Degraded: the process runs and a part of it fails. Down: no process answers."""
+FAILING, OFF, UNKNOWN = "failing", "off", "unknown"
+"""The states of a part besides working. Off: the settings do not use it."""
+EXIT_CODES = {WORKING: 0, DEGRADED: 1, DOWN: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The state of one part."""
+
+    state: str
+    text: str = ""
+    """What it does now, or why it fails."""
+    since: str | None = None
+    """Since when it fails (ISO 8601)."""
+
+    def __str__(self) -> str:
+        return self.text + (f", since {self.since}" if self.since else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures to watch. None: not known."""
+
+    lag_seconds: float | None = None
+    """By how much the newest complete minute is behind the last closed one; 0 while every watched market is closed."""
+    through: str | None = None
+    """All minutes before this time are stored (ISO 8601)."""
+    markets: dict[str, str] = field(default_factory=dict)
+    """The phase of each market."""
+    buffered_bars: int | None = None
+    """Bars that wait in the home for the bar database; 0 without one."""
+    leases: dict[str, str | None] = field(default_factory=dict)
+    """The process that holds each lease."""
+    ledger_entries: int | None = None
+    ledger_head: str | None = None
+    """The hash of the last entry of the ledger."""
+    webhooks_waiting: int | None = None
+    webhooks_dead: int | None = None
+    free_bytes: int | None = None
+    """Free space on the disk of the home."""
+    resident_bytes: int | None = None
+    """Memory of the process."""
+    halted: str | None = None
+    """Why trading is halted; None if it is not."""
+    halt_unknown: bool = False
+    """True if nobody can tell whether trading is halted."""
+
+    def with_halt(self, halt: Halt | None) -> Figures:
+        """Returns the figures with a halt."""
+        return self if halt is None else replace(self, halted=str(halt), halt_unknown=not halt.known)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """The health of a desk at one moment."""
+
+    state: str
+    text: str
+    """One sentence on the state."""
+    at: str
+    home: str
+    versions: dict[str, str]
+    process: int | None
+    """The id of the process that runs the desk."""
+    parts: dict[str, Part]
+    figures: Figures
+
+    @property
+    def failing(self) -> dict[str, Part]:
+        """The parts that fail."""
+        return {name: part for name, part in self.parts.items() if part.state == FAILING}
+
+    def payload(self) -> dict[str, Any]:
+        """Returns the report as JSON values."""
+        return asdict(self)
+
+
+def read_payload(payload: dict[str, Any]) -> Health:
+    """Returns the report of `Health.payload`. Raises `KeyError`, `TypeError` or `ValueError` for anything else."""
+    parts = {str(name): Part(**part) for name, part in payload["parts"].items()}
+    found = Health(**{**payload, "parts": parts, "figures": Figures(**payload["figures"])})
+    if found.state not in EXIT_CODES:
+        raise ValueError(found.state)
+    return found

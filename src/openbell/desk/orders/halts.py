@@ -1,0 +1,152 @@
+"""The kill switch: no position is opened until the operator resumes trading at the shell.
+
+It is stored twice: as a file in the home, which every desk on this home reads whatever its settings and even if its database
+is down, and in the records, so that it is in the ledger and desks on other machines see it. `HaltSync` brings them together.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from openbell.desk.orders.halt_file import LONGEST_REASON, OPERATOR
+from openbell.desk.orders.venue import Venue
+from openbell.stores.port import Lease
+from openbell.stores.records import orders as queries
+from openbell.stores.records import switches
+from openbell.stores.records.journal import Journal
+from openbell.stores.records.records import Records
+from openbell.stores.records.snapshot import View
+from openbell.trading.broker import BrokerError
+from openbell.trading.halt import Halt
+from openbell.trading.orders import RESTING, Order, State
+
+log = logging.getLogger(__name__)
+
+_HALTED = "trading was halted"
+"""The reason of orders that a halt has cancelled."""
+
+
+Halted = Callable[[View], Halt | None]
+"""Why nothing may be opened, as a transaction sees it."""
+
+
+class Halts:
+    """Halts and resumes trading. While it is halted, resting orders that could open a position are cancelled."""
+
+    def __init__(self, records: Records, halted: Halted = switches.halted) -> None:
+        self._records = records
+        self._halted = halted
+
+    async def current(self) -> Halt | None:
+        """Returns why trading is halted; None if it is not."""
+        return await self._records.read(self._halted)
+
+    async def halt(self, reason: str) -> int:
+        """Record that trading is halted; returns the number of the ledger entry. The reason of a first halt is kept."""
+
+        def work(journal: Journal) -> int:
+            last = switches.last_entry(journal.view)
+            if last is not None and last.reason is not None:
+                return last.seq
+            return journal.put(
+                "switch", {"name": switches.HALT, "reason": reason[:LONGEST_REASON] or OPERATOR, "at": journal.at}
+            )
+
+        return await self._records.write(work)
+
+    async def since(self, known: float) -> float:
+        """Returns the earlier of a time and of that of the recorded halt, if trading is halted in the records."""
+        recorded = await self._records.read(switches.halted_since)
+        return known if recorded is None else min(known, recorded)
+
+    async def resume(self) -> bool:
+        """Record that trading may go on; returns True if it was halted."""
+
+        def work(journal: Journal) -> bool:
+            was_halted = switches.halted(journal.view) is not None
+            if was_halted:
+                journal.put("switch", {"name": switches.HALT, "reason": None, "at": journal.at})
+            return was_halted
+
+        return await self._records.write(work)
+
+    async def enforce(self, venue: Venue, lease: Lease | None = None) -> int:
+        """While trading is halted, cancel the resting orders of a venue that could open a position; returns their number."""
+
+        def accounts(view: View) -> list[str]:
+            halt = self._halted(view)
+            if halt is None or not halt.known:
+                return []
+            return [each.name for each in queries.all_accounts(view) if each.broker == venue.name]
+
+        return await self._cancel_opening(venue, accounts, _HALTED, lease)
+
+    async def cancelled_since(self, venue: Venue, moment: float) -> int:
+        """Returns the number of a venue's orders that halts have cancelled since a moment, in this or another process."""
+        return await self._records.read(lambda view: queries.count_cancelled(view, venue.name, _HALTED, moment))
+
+    async def cancel_again(self, venue: Venue) -> int:
+        """Send unconfirmed cancellations of orders that could open a position again; returns their number."""
+
+        def work(view: View) -> list[Order]:
+            names = [each.name for each in queries.all_accounts(view) if each.broker == venue.name]
+            return [order for order in _all_opening(view, names) if order.state is State.CANCELLING]
+
+        orders = await self._records.read(work)
+        await _send_cancellations(venue, orders)
+        return len(orders)
+
+    async def resting_elsewhere(self, venues: Iterable[Venue]) -> dict[str, int]:
+        """Returns, by broker, the number of resting orders at other brokers that could open a position."""
+        names = {venue.name for venue in venues}
+
+        def work(view: View) -> dict[str, int]:
+            others = [each for each in queries.all_accounts(view) if each.broker not in names]
+            return dict(Counter(each.broker for each in others for _ in _opening(view, [each.name])))
+
+        return await self._records.read(work)
+
+    async def stop(self, venue: Venue, account: str, reason: str, lease: Lease | None = None) -> int:
+        """Cancel the resting orders of one account that could open a position; returns their number."""
+        return await self._cancel_opening(venue, lambda _view: [account], reason, lease)
+
+    async def _cancel_opening(
+        self, venue: Venue, accounts: Callable[[View], list[str]], reason: str, lease: Lease | None
+    ) -> int:
+        if not await self._records.read(lambda view: _opening(view, accounts(view))):
+            return 0
+
+        def work(journal: Journal) -> list[Order]:
+            opening = _opening(journal.view, accounts(journal.view))
+            return [venue.cancel(journal, order, reason) for order in opening]
+
+        cancelled = await self._records.write(work, lease)
+        await _send_cancellations(venue, cancelled)
+        return len(cancelled)
+
+
+async def _send_cancellations(venue: Venue, orders: Iterable[Order]) -> None:
+    for order in orders:
+        try:
+            await venue.send_cancellation(order)
+        except BrokerError as error:  # recorded as cancelling: the engine sends it again
+            log.debug("cancelling %s: %s", order.id, error)
+        except Exception:  # the others are cancelled
+            log.exception("cancelling %s", order.id)
+
+
+def _opening(view: View, accounts: list[str]) -> list[Order]:
+    """Returns the resting orders of some accounts that could open a position and are not being cancelled."""
+    return [order for order in _all_opening(view, accounts) if order.state is not State.CANCELLING]
+
+
+def _all_opening(view: View, accounts: list[str]) -> list[Order]:
+    """Returns the resting orders of some accounts that could open a position."""
+    return [
+        order
+        for name in accounts
+        for order in queries.working(view, name)
+        if order.state in RESTING and order.remaining_opening
+    ]

@@ -1,0 +1,103 @@
+"""Records a broker's report of an order: its state, fills and exits. Recording it twice changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from openbell.desk.orders.order_endings import end_exits_of
+from openbell.stores.records import orders as queries
+from openbell.stores.records.journal import Journal
+from openbell.trading import amounts
+from openbell.trading.amounts import ZERO
+from openbell.trading.broker import Execution, Report
+from openbell.trading.fills import fill_of
+from openbell.trading.orders import FINAL, MOVES, RESTING, Order, Role, State
+
+
+def apply(journal: Journal, order: Order, report: Report) -> Order:
+    """Record a report and return the order. A state that cannot follow the recorded one is outdated, and is ignored."""
+    if order.role.exit and not order.final:
+        order = _sized(journal, order, report)
+    if order.state is State.HELD and (report.executions or report.state in {*RESTING, State.FILLED}):
+        order = order.to(State.OPEN, journal.at)
+        journal.put("order", order)
+    order = _filled(journal, order, report)
+    state = _next_state(order, report)
+    if state is not order.state or (order.broker_id is None and not order.final):
+        order = order.to(state, journal.at, report.reason, broker_id=report.broker_id)
+        journal.put("order", order)
+    _exits(journal, order, report)
+    return order
+
+
+def _sized(journal: Journal, order: Order, report: Report) -> Order:
+    """Set the quantity of an exit whose entry has ended: the entry's filled quantity less that of the other exit."""
+    entry = queries.order(journal.view, order.parent or "")
+    if entry is None or not entry.final or not entry.filled:
+        return order
+    others = [each for each in queries.bracket(journal.view, entry.id) if each.id != order.id]
+    with amounts.exact():
+        done = sum((each.quantity for each in report.executions), ZERO)
+        left = entry.filled - sum((each.filled for each in others), ZERO)
+    if (wanted := max(left, done)) == order.quantity or wanted < order.filled:
+        return order
+    if wanted < order.quantity and report.state is not State.FILLED:
+        return order  # it still works, and would look filled too early
+    order = order.to(order.state, journal.at, quantity=wanted)
+    journal.put("order", order)
+    return order
+
+
+def _filled(journal: Journal, order: Order, report: Report) -> Order:
+    """Record the executions that are new."""
+    named = {_fill_id(order, each): each for each in report.executions}
+    known = queries.known_fills(journal.view, named) if named else set()
+    for fill_id, execution in named.items():
+        if fill_id in known:
+            continue
+        fill = fill_of(order, fill_id, execution.quantity, execution.price, execution.at, fee=execution.fee)
+        journal.put("fill", fill, new=True)
+        if order.state in FINAL and order.state is not State.FILLED:
+            # The broker reported the end before the last fill: the fill counts all the same.
+            order = _late_fill(order, execution, journal.at)
+        else:
+            order = order.with_fill(execution.quantity, execution.price, execution.fee, journal.at)
+        order = order.to(order.state, journal.at, broker_id=report.broker_id)
+        journal.put("order", order)
+    return order
+
+
+def _late_fill(order: Order, execution: Execution, at: float) -> Order:
+    with amounts.exact():
+        filled, paid = order.filled + execution.quantity, order.paid + execution.quantity * execution.price
+        return replace(order, filled=filled, paid=paid, fees=order.fees + execution.fee, updated_at=at)
+
+
+def _fill_id(order: Order, execution: Execution) -> str:
+    return f"{order.id}-{execution.id}"
+
+
+def _next_state(order: Order, report: Report) -> State:
+    """Returns the reported state if it can follow the recorded one and agrees with the recorded fills."""
+    state = report.state
+    if state is State.OPEN and order.filled:
+        state = State.PARTIALLY_FILLED
+    if state is State.FILLED and order.remaining:
+        # Some fills are not reported yet; until then the order is not filled here.
+        state = State.PARTIALLY_FILLED if order.filled else State.OPEN
+    if order.state is State.CANCELLING and state in {State.OPEN, State.PARTIALLY_FILLED}:
+        return order.state
+    return state if state is order.state or state in MOVES[order.state] else order.state
+
+
+def _exits(journal: Journal, order: Order, report: Report) -> None:
+    if order.role is not Role.ENTRY:
+        return
+    exits = {each.role: each for each in queries.bracket(journal.view, order.id)}
+    for name, reported in report.exits:
+        known = exits.get(Role(name))
+        if known is None:
+            continue
+        apply(journal, known, reported)
+    if order.final and order.filled == ZERO:
+        end_exits_of(journal, order)

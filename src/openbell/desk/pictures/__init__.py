@@ -1,0 +1,1 @@
+"""Indicators, charts and chart images."""

@@ -1,0 +1,91 @@
+"""The vendor's lists of exchanges and symbols, read in all of their forms, and searched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openbell.desk.pictures.chart_image.exchanges import Exchange, describe, type_of
+from openbell.desk.pictures.chart_image.words import clean
+
+EXCHANGE_ID = re.compile(r"[A-Z0-9_.&-]{1,40}")
+_SYMBOL = re.compile(r"[!-9;-~]{1,60}")
+"""Printable characters without blanks and colons."""
+_MARKUP = re.compile(r"</?em>")
+_MOST_SYMBOLS = 200_000
+_LONGEST = 120
+"""Characters of a name or a description."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A symbol of an exchange."""
+
+    symbol: str
+    full_symbol: str
+    description: str
+    type: str
+
+
+def read_exchanges(items: Sequence[Any], key: str) -> tuple[Exchange, ...]:
+    """Returns the exchanges of a list of ids or objects, sorted by type, then name. Others are left out."""
+    found: dict[str, Exchange] = {}
+    for item in items[:_MOST_SYMBOLS]:
+        fields = item if isinstance(item, dict) else {"id": item}
+        code = next(
+            (fields[name] for name in ("id", "exchange", "value", "name") if isinstance(fields.get(name), str)), ""
+        )
+        code = clean(code, key, _LONGEST).upper()
+        if EXCHANGE_ID.fullmatch(code):
+            found[code] = describe(
+                code, _text(fields, "name", key), type_of(fields.get("type")), _text(fields, "description", key)
+            )
+    return tuple(sorted(found.values(), key=lambda each: (each.type, each.name.lower(), each.id)))
+
+
+def read_symbols(items: Sequence[Any], exchange: str, key: str) -> tuple[Symbol, ...]:
+    """Returns the symbols of a list of names or objects, sorted by type, then symbol. Others are left out."""
+    usual = describe(exchange).type
+    found: dict[str, Symbol] = {}
+    for item in items[:_MOST_SYMBOLS]:
+        fields = item if isinstance(item, dict) else {"symbol": item}
+        name = fields.get("symbol") or fields.get("name")
+        if not isinstance(name, str):
+            continue
+        name = clean(_MARKUP.sub("", name).rpartition(":")[2], key, _LONGEST)
+        if _SYMBOL.fullmatch(name):
+            kind = type_of(fields.get("type"), fields.get("typespecs")) or usual
+            text = _MARKUP.sub("", _text(fields, "description", key)) or name
+            found[name] = Symbol(name, f"{exchange}:{name}", text, kind)
+    return tuple(sorted(found.values(), key=lambda each: (each.type, each.symbol)))
+
+
+def _text(fields: dict[str, Any], name: str, key: str) -> str:
+    value = fields.get(name)
+    return clean(value, key, _LONGEST) if isinstance(value, str) else ""
+
+
+def search(symbols: Iterable[Symbol], text: str) -> list[Symbol]:
+    """Returns the symbols that have a text in their name, or at the beginning of a word of their description, in any case.
+
+    Equal names come first, then names that begin with it, other names, and descriptions; the order within each is kept.
+    """
+    wanted = " ".join(text.lower().split())
+    if not wanted:
+        return list(symbols)
+    joined = re.sub(r"[/\-_ ]", "", wanted)  # BTC/USDT as exchanges write it
+    of_word = re.compile(rf"(?<!\w){re.escape(wanted)}")  # eth is not in TetherUS
+    ranks: tuple[list[Symbol], ...] = ([], [], [], [])
+    for each in symbols:
+        name = each.symbol.lower()
+        if name in {wanted, joined}:
+            ranks[0].append(each)
+        elif name.startswith(wanted) or (joined and name.startswith(joined)):
+            ranks[1].append(each)
+        elif wanted in name or (joined and joined in name):
+            ranks[2].append(each)
+        elif of_word.search(each.description.lower()):
+            ranks[3].append(each)
+    return [each for rank in ranks for each in rank]

@@ -1,0 +1,57 @@
+"""HTTP to the vendor of chart images, in its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from openbell.desk.pictures.chart_image.errors import VendorError, VendorFailed, VendorUnreachable
+from openbell.net.http import Bounds, Fault, HttpClient, HttpFailed
+from openbell.net.response import Response
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request, and the most bytes of a response to it."""
+
+    method: str
+    path: str
+    largest: int
+    accept: str = "application/json"
+    body: bytes | None = None
+
+
+class VendorHttp:
+    """Sends requests to one address."""
+
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None, *, connect: float = 3.0) -> None:
+        """`headers` are sent with each request; `connect` is seconds."""
+        self._http = HttpClient(url, headers, Bounds(connect=connect))
+        self.url, self.host = self._http.url, self._http.host
+
+    async def send(self, request: Request, seconds: float) -> Response:
+        """Returns the response if all of it arrives in time. Raises `VendorUnreachable` and `VendorFailed`."""
+        headers = {"Accept": request.accept} | ({} if request.body is None else {"Content-Type": "application/json"})
+        bounds = replace(self._http.bounds, whole=max(0.001, seconds), largest=request.largest)
+        try:
+            response = await self._http.send(
+                request.method, request.path, headers=headers, body=request.body, bounds=bounds
+            )
+        except HttpFailed as error:
+            raise self._failure(error, request) from None
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise VendorFailed(f"{self.host} sent an encoded response", status=response.status)
+        return response
+
+    def _failure(self, error: HttpFailed, request: Request) -> VendorError:
+        if error.fault is Fault.LARGE_BODY:
+            return VendorFailed(f"{self.host} sent more than {request.largest:,} bytes", status=error.status)
+        if not error.sent:
+            return VendorUnreachable(f"{self.host} cannot be reached; try again later", sent=False)
+        if error.fault is Fault.LATE:
+            return VendorUnreachable(f"{self.host} did not answer in time; try again later")
+        return VendorUnreachable(f"the connection to {self.host} failed ({error})")
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._http.close()

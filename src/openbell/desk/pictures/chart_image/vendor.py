@@ -1,0 +1,212 @@
+"""The client of the vendor's API: charts, and lists of exchanges and symbols.
+
+A request is repeated at most three times after failures that pass, within the time limit of the call. Requests stay below
+the rate and the daily quota of the plan, so that the vendor seldom has to refuse one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import math
+import random
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from openbell.charts.config.model import ChartConfig
+from openbell.charts.config.plans import PLANS, Plan
+from openbell.charts.config.vendor_form import vendor_body
+from openbell.desk.pictures.chart_image.answers import (
+    Failure,
+    Picture,
+    StoredPicture,
+    failure_of,
+    picture_of,
+    remaining_of,
+    stored_of,
+)
+from openbell.desk.pictures.chart_image.day_count import DayCount, fingerprint
+from openbell.desk.pictures.chart_image.directory_lists import Symbol, read_exchanges, read_symbols
+from openbell.desk.pictures.chart_image.errors import (
+    KEY_VARIABLE,
+    KeyRefused,
+    RateLimited,
+    VendorFailed,
+    VendorRefused,
+    VendorUnreachable,
+)
+from openbell.desk.pictures.chart_image.exchanges import Exchange
+from openbell.desk.pictures.chart_image.http import Request, VendorHttp
+from openbell.desk.pictures.chart_image.pace import Timing, pace_of
+from openbell.desk.pictures.chart_image.words import parse_json, words_of
+from openbell.desk.settings import Settings
+from openbell.net.rates import Bucket
+from openbell.net.response import Response
+from openbell.net.vendor_pace import backoff
+
+log = logging.getLogger(__name__)
+RETRIES = 3
+FOLDER = "chart-image"
+"""The folder in the home."""
+_CHART = "/v2/tradingview/advanced-chart"
+_EXCHANGES = ("/v3/tradingview/exchange/list", "/v3/tradingview/exchanges")
+_SYMBOLS = ("/v3/tradingview/exchange/{}", "/v3/tradingview/exchange/{}/symbols")
+"""The paths of lists. The second one is tried if the first one does not exist."""
+_LARGEST_PICTURE = 32 * 2**20
+_LARGEST_LIST = 16 * 2**20
+_LARGEST_STORED = 2**16
+_SHARE = 0.95
+"""The part of a call's timeout that requests may take, so that their error arrives."""
+_LEAST = 0.5
+"""Seconds that are left for a request after it has waited for its turn."""
+T = TypeVar("T")
+_KEY = re.compile(r"[!-~]{1,500}")
+
+
+class VendorClient:
+    """A client with one key."""
+
+    def __init__(
+        self,
+        http: VendorHttp,
+        key: str,
+        plan: Plan,
+        count: DayCount,
+        pace: Bucket,
+        *,
+        limit: float = 20.0,
+        timing: Timing | None = None,
+        chance: random.Random | None = None,
+    ) -> None:
+        """`limit` is seconds of a call with all of its retries; `chance` spreads them."""
+        self._http = http
+        self._key = key
+        self.plan = plan
+        self._count = count
+        self._pace = pace
+        self._limit = limit
+        self._timing = timing or Timing()
+        self._chance = chance or random.Random()  # noqa: S311 - spreads retries, decides nothing
+
+    async def draw(self, config: ChartConfig, now: datetime) -> Picture:
+        """Returns the picture of a config at a time. Raises `VendorError`."""
+        body = _body(config, now)
+        response, left = await self._call(Request("POST", _CHART, _LARGEST_PICTURE, "image/*, application/json", body))
+        return picture_of(response, config.format, self._key, left)
+
+    async def store(self, config: ChartConfig, now: datetime) -> StoredPicture:
+        """Returns the address at which the vendor keeps the picture of a config. Raises `VendorError`."""
+        response, left = await self._call(
+            Request("POST", f"{_CHART}/storage", _LARGEST_STORED, body=_body(config, now))
+        )
+        until = datetime.fromtimestamp(self._timing.wall(), UTC) + timedelta(days=self.plan.storage_days)
+        return stored_of(response, config.format, self._key, left, self._http.url, until)
+
+    async def exchanges(self) -> tuple[Exchange, ...]:
+        """Returns the vendor's exchanges. Raises `VendorError`."""
+        items = await self._list(_EXCHANGES, "exchanges")
+        return _readable(await asyncio.to_thread(read_exchanges, items, self._key), items)
+
+    async def symbols(self, exchange: str) -> tuple[Symbol, ...]:
+        """Returns the vendor's symbols of an exchange. Raises `VendorError`."""
+        items = await self._list(tuple(path.format(quote(exchange, safe="")) for path in _SYMBOLS), "symbols")
+        return _readable(await asyncio.to_thread(read_symbols, items, exchange, self._key), items)
+
+    async def _list(self, paths: tuple[str, ...], name: str) -> list[Any]:
+        *first, last = paths
+        for path in first:
+            try:
+                return await self._listed(path, name)
+            except VendorRefused as error:
+                if error.status != 404:
+                    raise
+        return await self._listed(last, name)
+
+    async def _listed(self, path: str, name: str) -> list[Any]:
+        response, _ = await self._call(Request("GET", path, _LARGEST_LIST))
+        value = await asyncio.to_thread(parse_json, response.body)
+        fields = [value.get(each) for each in ("payload", name, "data")] if isinstance(value, dict) else [value]
+        for each in fields:
+            if isinstance(each, list):
+                return each
+        words = words_of(value, self._key)
+        raise VendorFailed(f"the vendor sent no list of {name}{': ' + words if words else ''}", status=response.status)
+
+    async def _call(self, request: Request) -> tuple[Response, int]:
+        """Returns the successful response, and how many requests are left of the day. Raises `VendorError`."""
+        if not _KEY.fullmatch(self._key):
+            raise KeyRefused
+        deadline = self._timing.monotonic() + self._limit
+        for attempt in range(RETRIES + 1):
+            outcome = await self._attempt(request, deadline)
+            if not isinstance(outcome, Failure):
+                return outcome
+            error, wait = outcome
+            log.info("%s %s, attempt %d: %s", request.method, request.path, attempt + 1, error)
+            if wait is None:
+                wait = backoff(attempt, self._chance.random())
+            if attempt == RETRIES or not error.transient or self._timing.monotonic() + wait >= deadline:
+                raise error
+            await self._timing.sleep(wait)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _attempt(self, request: Request, deadline: float) -> tuple[Response, int] | Failure:
+        """Send a request once, when the plan allows it. Raises `RateLimited` if that is after the deadline."""
+        timing = self._timing
+        now = timing.monotonic()
+        wait = self._pace.reserve(now, max(0.0, deadline - now - _LEAST))
+        if wait is None:
+            raise RateLimited(math.ceil(self._pace.wait(now)))
+        left = await asyncio.to_thread(self._count.take, timing.wall())
+        if wait:
+            await timing.sleep(wait)
+        begun = timing.monotonic()
+        try:
+            response = await self._http.send(request, deadline - begun)
+        except VendorUnreachable as error:
+            if not error.sent:
+                await asyncio.to_thread(self._count.give_back, timing.wall())
+            return Failure(error, None)
+        log.info(
+            "%s %s: HTTP %d, %d bytes in %.1f s, %d requests left",
+            *(request.method, request.path, response.status, len(response.body), timing.monotonic() - begun, left),
+        )
+        failure = failure_of(response, self._key, timing.wall())
+        said = remaining_of(response.headers)
+        return failure or (response, left if said is None else said)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._http.close()
+
+
+def make_client(settings: Settings, environ: Mapping[str, str]) -> VendorClient | None:
+    """Returns the client of the key in the environment; None if there is no key."""
+    key = environ.get(KEY_VARIABLE, "").strip()
+    if not key:
+        return None
+    plan = PLANS[settings.chart_img_plan.upper()]
+    http = VendorHttp(settings.chart_img_url, {"x-api-key": key}, connect=settings.pool_chart_img_connect)
+    count = DayCount(settings.home / FOLDER, key, plan, read_only=settings.read_only)
+    return VendorClient(http, key, plan, count, pace_of(plan, fingerprint(key)), limit=call_seconds(settings))
+
+
+def call_seconds(settings: Settings) -> float:
+    """Returns the time limit of a call with all of its retries."""
+    most, call = settings.pool_chart_img_timeout, settings.timeout * _SHARE
+    return min(most, call) if call else most
+
+
+def _readable(found: tuple[T, ...], items: list[Any]) -> tuple[T, ...]:
+    """Returns what was read of a list. Raises `VendorFailed` if that is nothing of it."""
+    if items and not found:
+        raise VendorFailed("the vendor sent a list that cannot be read")
+    return found
+
+
+def _body(config: ChartConfig, now: datetime) -> bytes:
+    return json.dumps(vendor_body(config, now), allow_nan=False).encode()

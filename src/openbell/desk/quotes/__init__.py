@@ -1,0 +1,1 @@
+"""What an instrument costs and signals now, also as the quotes API (Arche)."""

@@ -1,0 +1,166 @@
+"""Pages of historical bars of many instruments.
+
+Bars that the store lacks are fetched first, so that the total is exact. Daily bars of a range are few and are read at once.
+Of minutes only the days of the page are read; `day_counts` tells which those are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from openbell.desk.bars.facts import bar_facts
+from openbell.desk.bars.service import BarService
+from openbell.desk.quotes.arche.day_counts import DAY, Counts, DayCounts
+from openbell.desk.quotes.arche.pages import items_of
+from openbell.desk.quotes.arche.port import AnswerFacts
+from openbell.desk.quotes.arche.requests import HistoricalRequest, Missing
+from openbell.market.bars import Bars, closed_at
+from openbell.market.errors import DataError, StoreError, UnknownSymbol
+from openbell.market.instruments import Instrument
+from openbell.market.provenance import BarFacts, Source
+from openbell.market.series import Series
+from openbell.market.timeframes import Timeframe
+from openbell.market.trading_days import begin_of_date
+from openbell.stores.port import Span
+
+_AT_ONCE = 8
+"""Instruments whose history is fetched at a time: each is in memory until it is stored."""
+_EARLIEST = 365 * DAY
+"""1971: no bar is older."""
+_SHOWN_NOTES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class HistoricalAnswer:
+    """One page, how many bars all pages have, and the instruments without an answer."""
+
+    items: list[dict[str, Any]]
+    total: int
+    missing: list[Missing]
+    facts: AnswerFacts
+    final: bool
+    """True if the whole range was over: later bars cannot change the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was found of one instrument."""
+
+    instrument: Instrument
+    days: Bars | None = None
+    """Its daily bars."""
+    counts: Counts | None = None
+    """Its minutes of each day."""
+    earliest: int = 0
+    """Stored minutes before this time are not shown."""
+    note: str | None = None
+    missing: Missing | None = None
+
+    @property
+    def has_bars(self) -> bool:
+        """Returns True if the range has bars of it."""
+        return bool(self.days is not None and len(self.days)) or bool(self.counts is not None and self.counts.any())
+
+
+class HistoricalBars:
+    """Pages of bars from the bar service."""
+
+    def __init__(self, bars: BarService) -> None:
+        self._bars = bars
+        self._counts = DayCounts(bars.store)
+
+    async def answer(self, request: HistoricalRequest) -> HistoricalAnswer:
+        """Returns a page of the bars that had closed by the clock."""
+        closed = self._bars.closed_until()
+        span = Span(max(request.span.start, _EARLIEST), min(request.span.end, closed))
+        turn = asyncio.Semaphore(_AT_ONCE)
+
+        async def find(instrument: Instrument) -> _Found:
+            async with turn:
+                return await self._find(instrument, request.timeframe, span)
+
+        found = await asyncio.gather(*map(find, request.tickers.instruments))
+        missing = [each.missing for each in found if each.missing]
+        good = [each for each in found if not each.missing]
+        skip = (request.page - 1) * request.page_size
+        if request.timeframe is Timeframe.M1:
+            parts, skip, total = await self._bars.threads.run(self._minutes, good, span, skip, request.page_size)
+        else:
+            parts = [each.days for each in good if each.days is not None]
+            total = sum(map(len, parts))
+        items, used = items_of(parts, min(skip, total), request.page_size, request.interval)
+        facts = await self._facts(used, good)
+        return HistoricalAnswer(items, total, missing, facts, final=request.span.end <= closed)
+
+    async def _find(self, instrument: Instrument, timeframe: Timeframe, span: Span) -> _Found:
+        """Fetch the bars of an instrument that the store lacks, and read its days, or count its minutes."""
+        try:
+            found = _Found(instrument)
+            if span.start < span.end:
+                read = self._count if timeframe is Timeframe.M1 else self._read
+                found = await read(Series(instrument, timeframe), span)
+            is_known = found.has_bars or await self._bars.known(instrument)
+        except UnknownSymbol as error:
+            return _Found(instrument, missing=Missing(instrument.symbol, error.message, known=False))
+        except (DataError, StoreError) as error:
+            return _Found(instrument, missing=Missing(instrument.symbol, error.message, known=True))
+        if not is_known:
+            return _Found(instrument, missing=Missing(instrument.symbol, f"Unknown symbol {instrument}", known=False))
+        return found
+
+    async def _read(self, series: Series, span: Span) -> _Found:
+        start, end = (begin_of_date(series.instrument, series.timeframe, at) for at in (span.start, span.end))
+        days = await self._bars.span(series, start, end)
+        return _Found(series.instrument, days.between(self._bars.earliest(series), end))
+
+    async def _count(self, series: Series, span: Span) -> _Found:
+        failure = await self._bars.fill(series.instrument, span)
+        first, last = span.start // DAY, -(-span.end // DAY)
+        counts = await self._bars.threads.run(self._counts.of, series, first, last, span.end)
+        # A desk with an earlier clock may have stored older minutes, which this one does not show.
+        earliest = self._bars.earliest(series)
+        counts = np.where(np.arange(first, last) < earliest // DAY, 0, counts).astype(counts.dtype)
+        if failure and not counts.any():
+            raise failure
+        note = f"{failure.message}; the bars are those that were stored" if failure else None
+        return _Found(series.instrument, counts=counts, note=note)
+
+    def _minutes(self, found: Sequence[_Found], span: Span, skip: int, size: int) -> tuple[list[Bars], int, int]:
+        """Returns the minutes of the days of a page, how many of them come before the page, and the total."""
+        counted = [(each, each.counts) for each in found if each.counts is not None]
+        if not counted:
+            return [], 0, 0
+        table = np.array([counts for _, counts in counted], dtype=np.int64)
+        until = np.cumsum(table.sum(axis=0))  # bars up to the end of each day
+        total = int(until[-1])
+        if skip >= total:
+            return [], 0, total
+        low = int(np.searchsorted(until, skip, side="right"))
+        high = int(np.searchsorted(until, min(skip + size, total), side="left")) + 1
+        first = span.start // DAY
+        start, end = (first + low) * DAY, min((first + high) * DAY, span.end)
+        wanted = table[:, low:high].sum(axis=1).tolist()
+        parts = [
+            self._bars.store.read(Series(each.instrument), max(start, each.earliest), end)
+            for (each, _), count in zip(counted, wanted, strict=True)
+            if count
+        ]
+        return parts, skip - (int(until[low - 1]) if low else 0), total
+
+    async def _facts(self, used: Sequence[Bars], found: Sequence[_Found]) -> AnswerFacts:
+        """Returns what is known about the bars of a page."""
+        facts = await asyncio.gather(*(bar_facts(self._bars, bars) for bars in used))
+        notes = [each.note for each in found] + [each.failure for each in facts]
+        shown = list(dict.fromkeys(note for note in notes if note))[:_SHOWN_NOTES]
+        made_of = "+".join(dict.fromkeys(name for each in facts if each.made_of for name in each.made_of.split("+")))
+        sources: frozenset[Source] = frozenset().union(*(each.sources for each in facts))
+        return AnswerFacts(
+            found[0].instrument if len(found) == 1 else None,
+            max((closed_at(bars) for bars in used), default=None),
+            BarFacts(made_of or None, sources, "; ".join(shown) or None),
+        )

@@ -1,0 +1,1 @@
+"""Strategies, backtests and sweeps, and the processes that compute them."""

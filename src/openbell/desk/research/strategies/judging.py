@@ -1,0 +1,186 @@
+"""What is known of the strategies of a series for one principal, and the implementations that a search adds to it.
+
+A search of a series whose bars have changed begins a new generation: the implementations before it are retired, and retired
+rows never change again. The generation is part of an implementation's id, so that the same bars, spec and parameters have
+another id if they are judged again. It is computed from what is known, in the transaction that records the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from openbell.backtest.search import Tried, judged
+from openbell.desk.research.strategies.series_bars import SeriesBars
+from openbell.desk.research.strategies.specs import KnownSpec
+from openbell.market.series import Series
+from openbell.market.timeframes import SHORT, name_of
+from openbell.stores.records import strategies as queries
+from openbell.stores.records.snapshot import View
+from openbell.stores.records.strategies import EVERYONE, Costs
+from openbell.strategies.compiled import compiled
+from openbell.strategies.content import content_of
+from openbell.strategies.implementations import Implementation, Status, implementation_id
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A series, as the records name it, for one principal with some costs."""
+
+    symbol: str
+    timeframe: str
+    principal: str
+    costs: Costs
+
+    @classmethod
+    def of(cls, series: Series, principal: str, costs: Costs) -> Place:
+        """Returns the place of a series."""
+        return cls(series.instrument.symbol, name_of(series.timeframe, SHORT), principal, tuple(costs))
+
+    @property
+    def shared(self) -> Place:
+        """The place of the canonical specs on the same series."""
+        return Place(self.symbol, self.timeframe, EVERYONE, self.costs)
+
+    @property
+    def key(self) -> str:
+        """The key of its searches in the records."""
+        return queries.search_id(self.symbol, self.timeframe, self.principal, self.costs)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The last search of a place and all its implementations, retired ones too."""
+
+    search: Mapping[str, Any] | None = None
+    found: Sequence[Implementation] = field(default_factory=tuple)
+
+    @property
+    def generation(self) -> int:
+        """The number of the current generation; 0 if nothing was found yet."""
+        return max((each.generation for each in self.found), default=0)
+
+    @property
+    def current(self) -> list[Implementation]:
+        """The implementations of the current generation, retired ones too: they were tried."""
+        return [each for each in self.found if each.generation == self.generation]
+
+    def untried(self, specs: Iterable[KnownSpec]) -> list[KnownSpec]:
+        """Returns the specs that have no implementation of the current generation, or have changed since."""
+        order = sorted(self.current, key=lambda each: (each.attempt, each.status is not Status.RETIRED))
+        newest = {each.spec_id: each.fingerprint for each in order}
+        return [each for each in specs if newest.get(each.id) != each.fingerprint]
+
+    def merged(self, other: Known) -> Known:
+        """Returns this with what `other` has found or retired since, and the search of `other`."""
+        found = {each.id: each for each in self.found}
+        for each in other.found:
+            if each.id not in found or each.status is Status.RETIRED:
+                found[each.id] = each
+        return Known(other.search, list(found.values()))
+
+
+def known_at(view: View, place: Place) -> Known:
+    """Returns what the records have of a place."""
+    every = queries.series_of(view, place.symbol, place.timeframe, place.costs)
+    mine = [each for each in every if each.principal == place.principal]
+    return Known(queries.search(view, place.symbol, place.timeframe, place.principal, place.costs), mine)
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The results of a search."""
+
+    place: Place
+    stretch: SeriesBars
+    covered: SeriesBars
+    """All bars of its generation: also those of its searches before."""
+    specs: Sequence[KnownSpec]
+    """Those that were searched."""
+    results: Sequence[Tried | None]
+    fingerprint: str
+    """Of all specs that the place is about."""
+    outdated: str
+    """Why the search before is no longer valid; empty if it is."""
+
+    def row(self, at: float, tries: int) -> dict[str, Any]:
+        """Returns the row of this search."""
+        return {
+            "id": self.place.key,
+            "symbol": self.place.symbol,
+            "timeframe": self.place.timeframe,
+            "fingerprint": self.fingerprint,
+            "tries": tries,
+            "bars": len(self.covered.bars),
+            "first": int(self.covered.bars.time[0]),
+            "until": self.covered.until,
+            "digest": self.covered.digest,
+            "costs": list(self.place.costs),
+            "at": at,
+        }
+
+    def judged(self, known: Known, shared: Known, at: float) -> tuple[list[Implementation], int]:
+        """Returns the new implementations, each with the status that the rules give it, and the number of tries.
+
+        The tries are the distinct specs, by content, that have a result in the current generation: canonical ones
+        (`shared`) and the principal's own (`known`).
+        """
+        before = Known() if self.outdated else known
+        both = {each.fingerprint for some in (before, shared) for each in some.current}
+        new = [(spec, found) for spec, found in zip(self.specs, self.results, strict=True) if found is not None]
+        tries = len(both | {spec.fingerprint for spec, _ in new})
+        generation = known.generation + (not known.found or bool(self.outdated))
+        made = [self._implementation(spec, found, before, tries, generation, at) for spec, found in new]
+        return made, tries
+
+    def _implementation(
+        self, spec: KnownSpec, found: Tried, before: Known, tries: int, generation: int, at: float
+    ) -> Implementation:
+        step, deflated = judged(found, tries)
+        parameters, costs = dict(found.parameters), list(self.place.costs)
+        # A spec that was changed and changed back is tried twice in a generation.
+        attempt = sum(each.spec_id == spec.id for each in before.current)
+        figures: dict[str, Any] = {
+            "sharpe": found.sharpe,
+            "in_sample_sharpe": found.in_sample_sharpe,
+            "deflated_sharpe": deflated,
+            "trades": found.trades,
+            "drawdown": found.drawdown,
+            "content": content_of(compiled(spec.spec, parameters)),
+            "bars": self.stretch.digest,
+            "until": self.stretch.until,
+            "costs": costs,
+            "generation": generation,
+            "attempt": attempt,
+        }
+        series = (self.place.symbol, self.place.timeframe)
+        basis = [self.stretch.digest, costs, generation, attempt]
+        return Implementation(
+            implementation_id(spec.principal, spec.id, spec.fingerprint, series, parameters, basis),
+            spec.principal,
+            spec.id,
+            spec.fingerprint,
+            *series,
+            parameters,
+            step.status,
+            step.reason,
+            int(self.stretch.bars.time[0]),
+            found.trained_until,
+            at,
+            at,
+            tries,
+            figures,
+        )
+
+    def retired(self, known: Known, made: Iterable[Implementation], at: float) -> list[Implementation]:
+        """Returns the implementations that end with this search, each with the reason: all of them, or those whose spec
+        has changed.
+        """
+        by_spec = {each.spec_id: each.id for each in made}
+        ended = []
+        for each in known.found:
+            changed = f"the spec has changed; {by_spec[each.spec_id]} begins again" if each.spec_id in by_spec else ""
+            if each.status is not Status.RETIRED and (reason := self.outdated or changed):
+                ended.append(replace(each, status=Status.RETIRED, reason=reason, changed_at=at))
+        return ended

@@ -1,0 +1,12 @@
+"""Marks results about specs that somebody has submitted: their names and texts come from outside."""
+
+from __future__ import annotations
+
+from openbell.desk.research.strategies.specs import KnownSpec, Origin
+from openbell.protocol.foreign import Foreign, mark
+
+
+def mark_spec(item: Foreign, known: KnownSpec) -> None:
+    """Mark an item about a submitted spec; one of the library needs no mark."""
+    if known.origin is Origin.SUBMITTED:
+        mark(item, known.principal)

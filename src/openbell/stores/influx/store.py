@@ -1,0 +1,338 @@
+"""Bars in InfluxDB, behind the same buffer as the Parquet files.
+
+A small write is durable in the home's buffer at once and is copied to InfluxDB right away or, during an outage, as soon as
+InfluxDB answers again: no acknowledged bar is lost. A large write goes straight to InfluxDB. Reads merge both; buffered bars
+win. InfluxDB has no transactions, so data that must change together (coverage, sources, leases, versions) is kept in the
+buffer's tables. One collector works for a database, whichever homes use it (`influx_claims`).
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from openbell.market import bars as barlib
+from openbell.market.bars import Bars
+from openbell.market.errors import InvalidSymbol, StoreError
+from openbell.market.instruments import parse
+from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series, series_of
+from openbell.market.timeframes import Timeframe
+from openbell.stores import resampling
+from openbell.stores.buffer import Buffer
+from openbell.stores.buffered import Covers
+from openbell.stores.influx.bars import TAG, InfluxBars, measurement
+from openbell.stores.influx.claims import Claims
+from openbell.stores.influx.http import InfluxHttp
+from openbell.stores.influx.leases import ClaimedLeases
+from openbell.stores.influx.periods import SourcedInflux
+from openbell.stores.influx.rollups import Rollups
+from openbell.stores.influx.size import shard_bytes, size_of
+from openbell.stores.lease_holders import Holders
+from openbell.stores.periods import FIRST, period_span, slug_of
+from openbell.stores.port import Lease, Span, Version
+
+log = logging.getLogger(__name__)
+
+TABLES = """
+CREATE TABLE copied (series INTEGER PRIMARY KEY, seq INTEGER NOT NULL /* bars up to it are in InfluxDB */) STRICT;
+CREATE TABLE written (series INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL) STRICT;
+"""
+_WRITTEN = """
+INSERT INTO written VALUES (?, ?, ?)
+ON CONFLICT (series) DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last)
+"""
+_BY_SEQ = "CREATE INDEX IF NOT EXISTS bars_by_seq ON bars (seq)"
+"""Finds the bars that were written last, among the hundreds of thousands of a day."""
+_SERIES = {measurement(Series(parse("BTC/USD"), timeframe), timeframe): timeframe for timeframe in Timeframe}
+"""The measurements of minutes and native series."""
+_COPY_SERIES = 1000
+"""Series that are copied in one write."""
+_LONGEST_PAUSE = 30.0
+"""Seconds between two attempts to copy during an outage."""
+_DAY = 86400
+_RECENT = 7200
+"""The latest seconds, which are always read again in a shared database."""
+
+
+class InfluxStore(SourcedInflux):
+    """Implements `stores.port.BarStore` on one database."""
+
+    name = "influxdb"
+
+    def __init__(
+        self,
+        http: InfluxHttp,
+        folder: Path,
+        origins: frozenset[Origin] | None = None,
+        *,
+        shared: bool = False,
+        buffer: Buffer | None = None,
+    ) -> None:
+        """`folder` holds the buffer, unless `buffer` is given.
+
+        `shared`: programs other than this home write to the database, so the latest bars are always read again.
+        """
+        super().__init__(buffer or Buffer(folder / "buffer.sqlite", origins, TABLES), origins)
+        self._http = http
+        self._shared = shared
+        if not shared:  # other programs write to a shared one: it has no collector of ours
+            claims = Claims(http, Holders(self._buffer.path.parent))
+            self.leases = ClaimedLeases(self._home_leases, claims)
+        self._bars = InfluxBars(http, self._earliest)
+        self._rollups = Rollups(self._bars, self._buffer, self.read)
+        self._copying = threading.Lock()
+        self._copied = (0, 0)
+        """A buffer file, by its random number, and the seq up to which this process knows its bars to be in InfluxDB."""
+        self._pause = 0.0
+        self._not_before = 0.0
+
+    def _archive(self) -> InfluxStore:
+        return self
+
+    # Writing
+
+    def _write_small(
+        self, parts: Sequence[Bars], source: Source, covers: Covers, lease: Lease | None, replace: bool
+    ) -> None:
+        super()._write_small(parts, source, covers, lease, replace)
+        self.copy()
+
+    def _before_put(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:
+        db.executemany(_WRITTEN, [(number, int(bars.time[0]), int(bars.time[-1])) for number, bars in parts])
+        self._rollups.invalidate(db, [bars for _, bars in parts if bars.timeframe is Timeframe.M1])
+
+    def _written(self, series: Series) -> tuple[int, int] | None:
+        """The first and the last bar that this home has written; None if there is none."""
+        rows = self._buffer.query(
+            "SELECT w.first, w.last FROM written w JOIN series s ON s.id = w.series WHERE s.symbol = ?",
+            series.name,
+        )
+        return (int(rows[0][0]), int(rows[0][1])) if rows else None
+
+    def _earliest(self, series: Series) -> int | None:
+        written = self._written(series)
+        return written[0] if written else None
+
+    def _others_write(self, series: Series) -> bool:
+        """Returns True if there are minutes that this home did not write: changes of those are not announced."""
+        if not self._shared:
+            return False
+        written = self._written(series)
+        if written is None:
+            return self._bars.first(series) is not None
+        return (self._bars.first(series) or 0) < written[0] or self._bars.any_after(series, written[1])
+
+    def _write_periods(
+        self, pieces: Sequence[tuple[str, Bars]], source: Source, _covers: Covers, lease: Lease | None, replace: bool
+    ) -> None:
+        for period, bars in pieces:
+            self._write_period(period, bars, source, lease, replace)
+
+    def _write_period(self, period: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
+        """Announce the change, write, confirm: readers read everything again until it is confirmed."""
+        if bars.timeframe is not Timeframe.M1:
+            self._write_native(period, bars, source, lease, replace)
+            return
+        series = bars.series
+        number, period = self._announce(period, bars, source, lease, replace)
+        alone = not self._bars.count(series, Timeframe.M1, *_day_span(bars)) and not self._buffer.holds(
+            series, *_day_span(bars)
+        )
+        self._bars.write_of_sources([(bars, slug_of(period))])
+        if alone:
+            self._rollups.write_usual(bars)
+        with self._buffer.transaction() as db:
+            self._home_leases.check(lease)
+            first, last = int(bars.time[0]), int(bars.time[-1]) + 1
+            if self._buffer.holds(series, first, last):
+                self._buffer.delete_times(db, number, bars.time.tolist())
+            self._note_stored(db, number, period, bars)
+            if alone and not self._buffer.holds(series, *_day_span(bars)):
+                self._rollups.confirm_usual(db, bars)
+            self._buffer.end_change(db, number)
+
+    # From the buffer to InfluxDB
+
+    def copy(self) -> bool:
+        """Copy buffered bars that InfluxDB lacks. Returns False if it is unreachable; a later write tries again."""
+        if time.monotonic() < self._not_before or not self._copying.acquire(blocking=False):
+            return False
+        try:
+            self._copy()
+        except StoreError as error:
+            self._pause = min(_LONGEST_PAUSE, max(1.0, self._pause * 2))
+            self._not_before = time.monotonic() + self._pause
+            log.warning("%s; new bars are kept in %s until it answers", error, self._buffer.path)
+            return False
+        else:
+            self._pause = 0.0
+            return True
+        finally:
+            self._copying.release()
+
+    def _copy(self) -> None:
+        file, written = self._buffer.query("SELECT application_id, seq FROM pragma_application_id, counter")[0]
+        if self._copied[0] != file or self._copied[1] > written:  # the first copy, or another file is at its path
+            self._copied = (file, 0)
+            with self._buffer.transaction() as db:
+                db.execute(_BY_SEQ)
+        uncopied = self._buffer.query(
+            "SELECT s.symbol, b.slug, min(b.time), max(b.time), b.series, max(b.seq) FROM bars b INDEXED BY bars_by_seq"
+            " JOIN series s ON s.id = b.series LEFT JOIN copied c ON c.series = b.series"
+            " WHERE b.seq > ? AND b.seq > coalesce(c.seq, 0) GROUP BY b.series, b.slug",
+            self._copied[1],
+        )
+        for at in range(0, len(uncopied), _COPY_SERIES):
+            some = uncopied[at : at + _COPY_SERIES]
+            self._bars.write_of_sources(
+                (self._buffer.get(series_of(symbol), first, last + 1, slug=slug), slug)
+                for symbol, slug, first, last, *_ in some
+            )
+            with self._buffer.transaction() as db:
+                db.executemany(
+                    "INSERT INTO copied VALUES (?, ?) ON CONFLICT (series) DO UPDATE SET seq = max(seq, excluded.seq)",
+                    [(number, seq) for *_, number, seq in some],
+                )
+        self._copied = (file, written)
+
+    def compact(self, before: int) -> int:
+        """See the port. Moves nothing while InfluxDB is unreachable."""
+        moved = 0
+        try:
+            for series in self._buffer.buffered():
+                moved += self._move(series, before)
+        except StoreError as error:
+            log.warning("%s; bars are kept in %s", error, self._buffer.path)
+        return moved
+
+    def _move(self, series: Series, before: int) -> int:
+        """Move bars: copy them once more under the write lock, then delete them from the buffer."""
+        with self._buffer.transaction() as db:
+            number = self._buffer.ensure_series(db, series.name)
+            waiting = self._buffer.get(series, FIRST, before)
+            if not len(waiting):
+                return 0
+            periods = self._buffer.waiting(series, before)
+            moved = {period: self._buffered(series, period, before) for period in periods}
+            self._bars.write_of_sources((bars, slug_of(period)) for period, bars in moved.items())
+            for period, bars in moved.items():
+                self._note_stored(db, number, period, bars)
+            self._buffer.delete(db, number, Span(FIRST, before))
+            self._buffer.end_compaction(db, number, int(waiting.time[0]))
+        return len(waiting)
+
+    def _buffered(self, series: Series, period: str, before: int) -> Bars:
+        """The buffered bars of a period that opened before a time."""
+        start, end = period_span(period)
+        return self._buffer.get(series, start, min(end, before), slug=slug_of(period))
+
+    def drop(self, db: sqlite3.Connection, number: int, series: Series, span: Span) -> None:
+        """See `Archive`."""
+        if series.timeframe is Timeframe.M1:
+            self._rollups.drop(db, series, span)
+        self._bars.delete(series, span)
+        for period in self._buffer.periods(series):
+            start, end = period_span(period)
+            if end > span.start and start < span.end:
+                self._count_again(db, number, series, period)
+                if not len(self.sources.times_of(series, period)):
+                    self._buffer.clear_period_source(db, number, period)
+
+    # Reading
+
+    def read(self, series: Series, start: int, end: int) -> Bars:
+        """See the port."""
+        return self._read_merged(series, start, end, None)
+
+    def tail(self, series: Series, count: int, end: int) -> Bars:
+        """See the port."""
+        return self._read_merged(series, FIRST, end, count).tail(count)
+
+    def _read_stored(self, series: Series, start: int, end: int, newest: int | None) -> list[Bars]:
+        if newest is None:
+            return [self._bars.read(series, start, end)]
+        return [self._bars.tail(series, newest, end)]
+
+    def resampled(self, series: Series, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
+        """See the port."""
+        if timeframe is series.timeframe or series.timeframe is not Timeframe.M1 or self._others_write(series):
+            return resampling.latest(self.tail, series, timeframe, count, end, skip)
+        found = self._rollups.newest(series, timeframe, count + skip, end)
+        return found.take(slice(0, max(0, len(found) - skip))).tail(count).copy()
+
+    def count(self, series: Series, timeframe: Timeframe, end: int) -> int:
+        """See the port."""
+        if timeframe is not Timeframe.M1:
+            if series.timeframe is not Timeframe.M1 or self._others_write(series):
+                return barlib.count(series.instrument, timeframe, self.read(series, FIRST, end).time, end)
+            return self._rollups.count(series, timeframe, end)
+        waiting = self._buffer.get(series, FIRST, end)
+        split = min(end, int(waiting.time[0])) if len(waiting) else end
+        return self._bars.count(series, Timeframe.M1, FIRST, split) + len(self.read(series, split, end))
+
+    # State
+
+    def changed_since(self, series: Series, version: Version) -> int | None:
+        """See the port."""
+        changed = super().changed_since(series, version)
+        if not self._shared:
+            return changed
+        recent = int(time.time()) - _RECENT
+        return recent if changed is None else min(changed, recent)
+
+    def changes(self) -> Hashable:
+        """See the port. Bars that other systems write into the database show within 5 s."""
+        return super().changes(), int(time.monotonic() // 5) if self._shared else 0
+
+    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
+        """See the port."""
+        return set(versions) if self._shared else super().changed(versions)
+
+    def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
+        """See the port. Empty for a shared database: bars of other programs are not in the buffer."""
+        return {} if self._shared else super().new_bars(versions, span, covered=covered)
+
+    def stored(self) -> list[Series]:
+        """See the port."""
+        found = set(self._buffer.buffered())
+        for each in self._http.series(f'SHOW TAG VALUES WITH KEY = "{TAG}"'):
+            for _, symbol in each["values"] if each["name"] in _SERIES else ():
+                with suppress(InvalidSymbol):  # written by another program
+                    instrument = parse(str(symbol))
+                    if instrument.symbol == symbol:
+                        found.add(Series(instrument, _SERIES[each["name"]]))
+        return sorted(found)
+
+    def where(self) -> str:
+        """See the port."""
+        there = "" if self._http.exists() else " (not there yet)"
+        if not there and shard_bytes(self._http) is None:
+            there = " (its size is not counted: only admins of InfluxDB may read it)"
+        return f"InfluxDB {self._http.version()} at {self._http.url}, database {self._http.database}{there}"
+
+    def waiting(self) -> int:
+        """How many bars the buffer holds that InfluxDB lacks."""
+        rows = self._buffer.query(
+            "SELECT count(*) FROM bars b LEFT JOIN copied c ON c.series = b.series WHERE b.seq > coalesce(c.seq, 0)"
+        )
+        return int(rows[0][0])
+
+    def size(self) -> int:
+        """See the port: the bytes of this database's shards in InfluxDB, if they are known, and of the buffer's file."""
+        return (shard_bytes(self._http) or 0) + size_of(self._buffer.path)
+
+    def close(self) -> None:
+        """See the port."""
+        super().close()
+        self._http.close()
+
+
+def _day_span(bars: Bars) -> tuple[int, int]:
+    """The whole UTC days that bars touch."""
+    return int(bars.time[0]) // _DAY * _DAY, (int(bars.time[-1]) // _DAY + 1) * _DAY

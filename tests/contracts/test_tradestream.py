@@ -1,0 +1,3 @@
+"""TradeStream's contract: its rows are in the files of tests/contracts/tradestream, which imports them in their order."""
+
+import tests.contracts.tradestream  # noqa: F401

@@ -1,0 +1,135 @@
+"""However a file is split into files and commands, with or without overlaps and in any order, the home is the same."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from openbell.desk.bars.service import BarService
+from openbell.desk.importing import Options, read
+from openbell.desk.importing.storing import store
+from openbell.feeds.none.feed import NoFeed
+from openbell.market.clock import FixedClock
+from openbell.market.series import Series
+from openbell.market.series import series_of as series_named
+from openbell.market.series_plan import buckets
+from openbell.market.timeframes import Timeframe
+from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import Span
+from tests.desk.importing.files import NOW, Files, at
+
+EVER = 2**40
+Rows = tuple[int, ...]
+STARTS = {"AAPL 1d": "2025-06-02", "AAPL": "2025-09-15T13:30", "BTC/USD 1h": "2025-09-01", "EUR/USD 1d": "2025-06-02"}
+SERVED = {
+    "AAPL 1d": ("D1", "W1", "MONTH"),
+    "AAPL": ("M1", "M5", "H1", "D1", "W1"),
+    "BTC/USD 1h": ("H1", "H4", "D1", "W1"),
+    "EUR/USD 1d": ("D1", "W1", "MONTH"),
+}
+
+
+@dataclass(frozen=True)
+class Split:
+    """The bars of a series, by their number, and the files of each command."""
+
+    name: str
+    rows: Rows
+    commands: tuple[tuple[Rows, ...], ...]
+
+
+@st.composite
+def splits(draw: st.DrawFn) -> Split:
+    name = draw(st.sampled_from(sorted(STARTS)))
+    # Runs of bars and holes, of which some are just as long as is taken for silence.
+    lengths = st.integers(1, 60 if name != "AAPL" else 900)
+    holes = st.sampled_from([1, 2, 3, 4, 5, 39, 40, 41, 390, 1499, 1500, 1501, 2000])
+    at_row, rows = 0, []
+    for _ in range(draw(st.integers(1, 4))):
+        count, step = draw(lengths), draw(st.sampled_from([1, 1, 1, 7]))
+        rows += list(range(at_row, at_row + count, step))
+        at_row = rows[-1] + 1 + draw(holes)
+    cuts = sorted(draw(st.sets(st.integers(0, len(rows)), max_size=5)) | {0, len(rows)})
+    files = [rows[low:high] for low, high in pairwise(cuts)]
+    for low, high in draw(st.lists(st.tuples(st.integers(0, len(rows)), st.integers(0, len(rows))), max_size=2)):
+        files.append(rows[min(low, high) : max(low, high)])  # overlaps the others
+    if draw(st.booleans()):  # every second bar in another file
+        widest = max(files, key=len)
+        files.remove(widest)
+        files += [widest[::2], widest[1::2]]
+    shuffled = draw(st.permutations([tuple(file) for file in files if file]))
+    ends = sorted(draw(st.sets(st.integers(0, len(shuffled)), max_size=3)) | {0, len(shuffled)})
+    commands = tuple(tuple(shuffled[low:high]) for low, high in pairwise(ends))
+    return Split(name, tuple(rows), commands)
+
+
+def times_of(name: str) -> list[int]:
+    """The times of all bars of a series before the test's present; minutes of stocks in regular hours only."""
+    series, start = series_named(name), at(STARTS[name])
+    if name != "AAPL":
+        return [int(each) for each in buckets(series.instrument, series.timeframe, start, int(NOW))[0]]
+    opens, closes = buckets(series.instrument, Timeframe.D1, start, int(NOW))
+    return [time for opened, close in zip(opens, closes, strict=True) for time in range(opened, close, 60)]
+
+
+def home_after(name: str, commands: tuple[tuple[Rows, ...], ...]) -> tuple[object, ...]:
+    """Imports the files of each command; returns the coverage, the stored bars and all bars that a desk serves of them."""
+    series = series_named(name)
+    times = times_of(name)
+    with tempfile.TemporaryDirectory() as folder, closing(ParquetStore(Path(folder) / "data")) as bars:
+        files = Files(Path(folder))
+        for number, command in enumerate(commands):
+            found = []
+            for at_file, rows in enumerate(command):
+                # Volumes and prices depend on the time alone: files that overlap agree.
+                kept = [times[row] for row in rows if row < len(times)]
+                lines = [f"{time},10,{12 + time // 60 % 5},9,{10 + time // 60 % 3},{time % 1000}" for time in kept]
+                if lines:
+                    text = "\n".join(["timestamp,open,high,low,close,volume", *lines, ""])
+                    path = files.write(text, f"{number}-{at_file}.csv")
+                    found += read(path, Options(series.instrument, series.timeframe), NOW)
+            if found:
+                store(bars, found, False, lambda _: None)
+        gaps = bars.gaps(series, Span(0, EVER))
+        stored = bars.read(series, 0, EVER)
+        return gaps, columns(stored), asyncio.run(served(bars, name))
+
+
+async def served(bars: ParquetStore, name: str) -> dict[str, object]:
+    series = series_named(name)
+    service = BarService(bars, NoFeed(), FixedClock(NOW))
+    try:
+        found: dict[str, object] = {}
+        for timeframe in SERVED[name]:
+            wanted = Series(series.instrument, Timeframe[timeframe])
+            shown = await service.span(wanted, None, None)
+            assert shown.same_as(await service.latest(series.instrument, wanted.timeframe)) or len(shown) > 3000
+            found[timeframe] = columns(shown)
+        return found
+    finally:
+        await service.threads.close()
+
+
+def columns(bars: object) -> list[list[float]]:
+    return [np.asarray(column).tolist() for column in bars.columns()]  # type: ignore[attr-defined]
+
+
+def whole(count: int) -> Rows:
+    return tuple(range(count))
+
+
+@given(splits())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@example(Split("AAPL 1d", whole(60), ((whole(60)[30:], whole(60)[:30]),)))
+@example(Split("AAPL 1d", (*whole(10), *range(13, 30)), ((whole(10),), (tuple(range(13, 30)),))))
+@example(Split("AAPL", tuple(range(388)), ((tuple(range(0, 388, 2)),), (tuple(range(1, 388, 2)),))))
+def test_any_split_of_a_file_into_files_and_commands_gives_the_same_home(split: Split) -> None:
+    assert home_after(split.name, split.commands) == home_after(split.name, ((split.rows,),))

@@ -1,0 +1,46 @@
+"""The stored instruments of a database that answers slowly."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from openbell.desk.bars.stored_instruments import StoredInstruments
+from openbell.market.instruments import parse
+from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
+from openbell.stores.parquet import ParquetStore
+from openbell.stores.threads import Threads
+from tests.desk.scripted import BTC, bars
+from tests.waiting import until
+
+NOW = 1_767_744_000
+ETH = parse("ETH/USD")
+IMPORTED = Source(Origin.IMPORTED, "import")
+
+
+def test_the_event_loop_does_not_wait_for_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, answers = ParquetStore(tmp_path), threading.Event()
+    whole = store.stored
+
+    def slowly() -> list[Series]:
+        assert answers.wait(10)
+        return whole()
+
+    async def main() -> None:
+        threads = Threads()
+        found = StoredInstruments(lambda: store, threads, is_remote=True)
+        store.write([bars((NOW, 1.0))], IMPORTED)
+        assert found.read() == (BTC,)
+        monkeypatch.setattr(store, "stored", slowly)
+        store.write([bars((NOW, 1.0), instrument=ETH)], IMPORTED)
+        assert found.read() == found.read() == (BTC,), "those known before, at once"
+        answers.set()
+        await until(lambda: found.read() == (BTC, ETH), "the new instrument")
+        await threads.close()
+
+    asyncio.run(main())
+    store.close()

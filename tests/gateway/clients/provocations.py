@@ -1,0 +1,201 @@
+"""Calls that provoke each declared error code of each tool for real, on desks that lack what the call needs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from openbell.market.errors import InputError, InvalidParameter
+from openbell.protocol.service import Service
+from openbell.protocol.tool import Tool
+from openbell.servers import NAMES, load
+from tests.servers.every_tool import BTC, SAMPLES, UNKNOWN
+
+NOWHERE = "127.0.0.1:9"
+"""The port `discard`, on which nothing listens."""
+DESKS: dict[str, dict[str, str]] = {
+    "stored": {"FEED": "none", "BACKTESTER": NOWHERE, "RATE_READ": "0", "RATE_TRADE": "0", "RATE_WRITE": "0"},
+    "simulated": {
+        "FEED": "sim",
+        "BACKTEST_TIMEOUT": "0.000001",
+        "RATE_READ": "0",
+        "RATE_TRADE": "0",
+        "RATE_WRITE": "0",
+    },
+    "broken": {
+        "FEED": "none",
+        "DATABASE_URL": f"postgresql://nobody@{NOWHERE}/none",
+        "INFLUX_URL": f"http://{NOWHERE}",
+        "POOL_POSTGRES_CONNECT_TIMEOUT": "1",
+    },
+    "hurried": {"FEED": "sim", "TIMEOUT": "0.0001"},
+    "without an account": {"FEED": "sim", "ACCOUNT": "savings"},
+    "guarded": {"FEED": "sim", "ACCOUNT": "guarded"},
+    "read-only": {"FEED": "sim", "READ_ONLY": "1", "TRADE": ""},
+    "cut off": {"FEED": "alpaca", "AS_OF": "2025-09-19T20:00:00Z"},
+}
+"""The settings of each desk: `stored` has old minutes of AAPL, `guarded` an account whose token is not given.
+
+`cut off` has a feed that does not respond; its clock stands, so that a call waits until the feed has failed.
+"""
+VENDOR = {
+    "ALPACA_API_KEY": "key",
+    "ALPACA_SECRET_KEY": "secret",
+    "ALPACA_DATA_URL": f"http://{NOWHERE}",
+    "ALPACA_STREAM_URL": f"ws://{NOWHERE}",
+    "ALPACA_TRADING_URL": f"http://{NOWHERE}",
+}
+"""The variables of the feed of `cut off`."""
+OVER_HTTP = ("stored", "simulated")
+"""Desks that can serve HTTP: tokens are kept where the records are."""
+
+AAPL = "AAPL"
+MACD = {"strategy_id": "MACD_CROSSOVER"}
+_SPEC = SAMPLES["strategy-db"]["submit_new_spec"][0]
+_DECISION = SAMPLES["decisions"]["save_decision"][0]
+_TRADE = {"symbol": BTC, "side": "BUY", "size": 0.001}
+_ALERT = {"symbol": BTC, "timeframe": "1min", "conditions": [{"type": "rsi_oversold"}]}
+_RANGE = {"from": "2025-01-01", "to": "2025-12-31", "interval": "1d"}
+_DATES = {"start_date": "2024-01-02", "end_date": "2024-01-02"}
+TEXT = "text"
+"""The code of errors that have none: chartgen's and chart-image's are sentences."""
+
+
+class Provocation(NamedTuple):
+    """A call that fails, and the code of its error."""
+
+    desk: str
+    server: str
+    tool: str
+    arguments: dict[str, Any]
+    code: str | int
+
+
+_PROVOKED: list[tuple[str, str, str, dict[str, Any], str | int]] = [
+    ("stored", "chart-signals", "get_signals", {"symbol": AAPL, "timeframe": "1hour"}, -32001),
+    ("stored", "chart-signals", "get_signals", {"symbol": "?", "timeframe": "1min"}, -32002),
+    ("stored", "chart-signals", "get_signals", {"symbol": AAPL, "timeframe": "2min"}, -32003),
+    ("stored", "chart-signals", "get_watchlist", {"timeframe": "2min"}, -32003),
+    ("stored", "chart-signals", "subscribe_alerts", {**_ALERT, "symbol": "?"}, -32002),
+    ("stored", "chart-signals", "subscribe_alerts", {**_ALERT, "symbol": AAPL, "timeframe": "1hour"}, -32001),
+    ("stored", "chart-signals", "subscribe_alerts", {**_ALERT, "timeframe": "2min"}, -32003),
+    ("stored", "strategy", "get_top_strategies", {"symbol": "?"}, "INVALID_SYMBOL"),
+    ("stored", "strategy", "get_top_strategies", {"symbol": "ZZZZ"}, "SYMBOL_NOT_FOUND"),
+    ("stored", "strategy", "get_top_strategies", {"symbol": AAPL, "metric": "luck"}, "INVALID_METRIC"),
+    ("stored", "strategy", "get_strategy_signal", {**MACD, "symbol": "?"}, "INVALID_SYMBOL"),
+    ("stored", "strategy", "get_strategy_signal", {**MACD, "symbol": "ZZZZ"}, "NO_SIGNAL"),
+    ("stored", "strategy", "get_strategy_signal", {"strategy_id": UNKNOWN, "symbol": AAPL}, "STRATEGY_NOT_FOUND"),
+    ("stored", "strategy", "get_strategy_consensus", {"symbol": "?"}, "INVALID_SYMBOL"),
+    ("stored", "strategy", "get_strategy_consensus", {"symbol": "ZZZZ"}, "NO_ACTIVE_STRATEGIES"),
+    ("cut off", "strategy", "get_top_strategies", {"symbol": AAPL}, "NOT_FOUND"),
+    ("cut off", "strategy", "get_strategy_signal", {**MACD, "symbol": AAPL}, "NOT_FOUND"),
+    ("cut off", "strategy", "get_strategy_consensus", {"symbol": AAPL}, "NOT_FOUND"),
+    ("stored", "market-data", "get_candles", {"symbol": "?"}, "INVALID_SYMBOL"),
+    ("stored", "market-data", "get_candles", {"symbol": "ZZZZ"}, "NO_DATA"),
+    ("stored", "market-data", "get_candles", {"symbol": AAPL, "timeframe": "7m"}, "INVALID_TIMEFRAME"),
+    ("stored", "market-data", "get_current_price", {"symbol": "?"}, "INVALID_SYMBOL"),
+    ("stored", "market-data", "get_current_price", {"symbol": "ZZZZ"}, "SYMBOL_NOT_FOUND"),
+    ("stored", "market-data", "get_current_price", {"symbol": AAPL}, "STALE_DATA"),
+    ("stored", "market-data", "get_volatility", {"symbol": "?"}, "INVALID_SYMBOL"),
+    ("stored", "market-data", "get_volatility", {"symbol": AAPL, "timeframe": "7m"}, "INVALID_TIMEFRAME"),
+    ("stored", "market-data", "get_volatility", {"symbol": AAPL, "timeframe": "1d"}, "INSUFFICIENT_DATA"),
+    ("stored", "market-data", "get_volatility", {"symbol": "ZZZZ"}, "NOT_FOUND"),
+    ("stored", "portfolio", "get_positions", {"symbol": "?"}, "INVALID_SYMBOL"),
+    ("stored", "portfolio", "validate_trade", {**_TRADE, "symbol": "?"}, "INVALID_SYMBOL"),
+    ("stored", "portfolio", "validate_trade", {**_TRADE, "side": "HOLD"}, "INVALID_SIDE"),
+    ("stored", "portfolio", "validate_trade", {**_TRADE, "size": -1}, "INVALID_SIZE"),
+    ("simulated", "portfolio", "validate_trade", {**_TRADE, "size": 10**6}, "INSUFFICIENT_BALANCE"),
+    ("stored", "backtest", "run_backtest", {**MACD, "symbol": "?"}, "INVALID_SYMBOL"),
+    ("stored", "backtest", "run_backtest", {"strategy_id": UNKNOWN, "symbol": AAPL}, "STRATEGY_NOT_FOUND"),
+    ("stored", "backtest", "run_backtest", {**MACD, "symbol": AAPL, **_DATES}, "INVALID_DATE_RANGE"),
+    ("stored", "backtest", "run_backtest", {**MACD, "symbol": AAPL}, "INSUFFICIENT_DATA"),
+    ("stored", "backtest", "run_backtest", {**MACD, "symbol": BTC}, "GRPC_ERROR"),
+    ("simulated", "backtest", "run_backtest", {**MACD, "symbol": BTC}, "BACKTEST_TIMEOUT"),
+    ("stored", "backtest", "get_historical_performance", {**MACD, "symbol": "?"}, "INVALID_SYMBOL"),
+    ("stored", "backtest", "get_historical_performance", {"strategy_id": UNKNOWN}, "STRATEGY_NOT_FOUND"),
+    ("stored", "backtest", "get_historical_performance", {**MACD, "period": "2y"}, "INVALID_PERIOD"),
+    ("stored", "backtest", "get_historical_performance", {**MACD, "symbol": AAPL}, "NO_PERFORMANCE_DATA"),
+    ("cut off", "backtest", "get_historical_performance", {**MACD, "symbol": AAPL}, "INSUFFICIENT_DATA"),
+    ("stored", "decisions", "get_recent_decisions", {"symbol": "?"}, "INVALID_SYMBOL"),
+    ("stored", "decisions", "get_recent_decisions", {"action": "WAIT"}, "INVALID_ACTION"),
+    ("stored", "decisions", "save_decision", {**_DECISION, "symbol": "?"}, "INVALID_SYMBOL"),
+    ("stored", "decisions", "save_decision", {**_DECISION, "action": "WAIT"}, "INVALID_ACTION"),
+    ("stored", "decisions", "save_decision", {**_DECISION, "confidence": 2}, "INVALID_CONFIDENCE"),
+    ("stored", "decisions", "save_decision", {**_DECISION, "reasoning": "x" * 16_385}, "REASONING_TOO_LONG"),
+    ("read-only", "decisions", "save_decision", _DECISION, "UNAUTHORIZED"),
+    ("stored", "strategy-db", "get_top_specs", {"source": "MINE"}, "INVALID_SOURCE"),
+    ("stored", "strategy-db", "get_implementations", {"spec_id": UNKNOWN}, "SPEC_NOT_FOUND"),
+    (
+        "stored",
+        "strategy-db",
+        "get_implementations",
+        {"spec_id": "MACD_CROSSOVER", "status": "BEST"},
+        "INVALID_STATUS",
+    ),
+    ("stored", "strategy-db", "submit_new_spec", {**_SPEC, "name": "!"}, "INVALID_NAME"),
+    ("stored", "strategy-db", "submit_new_spec", {**_SPEC, "name": "MACD_CROSSOVER"}, "DUPLICATE_NAME"),
+    (
+        "stored",
+        "strategy-db",
+        "submit_new_spec",
+        {**_SPEC, "indicators": [{"id": "x", "type": "NONE"}]},
+        "INVALID_INDICATORS",
+    ),
+    (
+        "stored",
+        "strategy-db",
+        "submit_new_spec",
+        {**_SPEC, "entry_conditions": [{"type": "NONE"}]},
+        "INVALID_CONDITIONS",
+    ),
+    ("stored", "strategy-db", "submit_new_spec", {**_SPEC, "parameters": [{"name": "n"}]}, "SCHEMA_VALIDATION_ERROR"),
+    ("read-only", "strategy-db", "submit_new_spec", _SPEC, "UNAUTHORIZED"),
+    ("stored", "arche", "quotes.live", {"tickers": ["ZZZZ"]}, "SYMBOL_NOT_FOUND"),
+    ("stored", "arche", "quotes.historical", {**_RANGE, "tickers": ["ZZZZ"]}, "SYMBOL_NOT_FOUND"),
+    ("stored", "arche", "quotes.historical", {**_RANGE, "tickers": [AAPL], "page_size": 201}, "VALIDATION_ERROR"),
+    ("broken", "arche", "quotes.live", {"tickers": [AAPL]}, "MARKET_DATA_UNAVAILABLE"),
+    ("broken", "arche", "quotes.historical", {**_RANGE, "tickers": [AAPL]}, "MARKET_DATA_UNAVAILABLE"),
+]
+
+_GOOD = {"get_volatility": {"symbol": BTC}}
+"""Arguments that only a desk can refuse, of tools whose first sample is refused by the tool."""
+_UNKNOWN = {"an_argument_that_no_tool_has": 1}
+_REFUSED_ARGUMENT: dict[str, str | int] = {
+    "chart-signals": -32602,
+    "arche": "VALIDATION_ERROR",
+    "chart-image": TEXT,
+    "chartgen": TEXT,
+}
+_OF_THE_DESK: dict[str, set[str | int]] = {
+    "broken": {"DATABASE_ERROR"},
+    "hurried": {"TIMEOUT", -32004},
+    "without an account": {"ACCOUNT_NOT_FOUND"},
+    "guarded": {"UNAUTHORIZED"},
+}
+"""The codes that any call of a tool which declares them gets on a desk."""
+
+
+def declared(service: Service, tool: Tool) -> set[str | int]:
+    """The codes of the errors that a tool declares; empty if its errors are sentences."""
+    table = {**getattr(service.dialect, "codes", {}), **getattr(service.dialect, "by_tool", {}).get(tool.name, {})}
+    checked = [InvalidParameter] if tool.input_schema.get("properties") and InputError in table else []
+    kinds = (*tool.errors, *checked) if table else ()
+    codes = [next(table[each] for each in kind.__mro__ if each in table) for kind in kinds]
+    return {code[0] if isinstance(code, tuple) else code for code in codes}
+
+
+def provocations() -> list[Provocation]:
+    """Every call that fails."""
+    found = [Provocation(*each) for each in _PROVOKED]
+    for server in NAMES:
+        service = load(server)
+        for tool in service.tools:
+            code = _REFUSED_ARGUMENT.get(server, "INVALID_PARAMETER")
+            found.append(Provocation("stored", server, tool.name, _UNKNOWN, code))
+            arguments = _GOOD.get(tool.name) or SAMPLES[server][tool.name][0]
+            codes = declared(service, tool)
+            known = {each.code for each in found if (each.server, each.tool) == (server, tool.name)}
+            for desk, given in _OF_THE_DESK.items():
+                wanted = (given & codes) - known
+                if desk != "guarded" or server == "portfolio":
+                    found += [Provocation(desk, server, tool.name, arguments, each) for each in wanted]
+    return found
