@@ -222,6 +222,19 @@ def test_a_pair_of_currencies_is_refused_with_the_tools_that_have_it_and_never_s
         )
 
 
+def test_a_spelling_that_means_a_pair_of_currencies_names_the_tools_that_have_it(tmp_path: Path) -> None:
+    for symbol in ("EURUSD=X", "EUR", "euro", "EUR/USDD", "JPY"):
+        failure = call(tmp_path, "get_signals", {"symbol": symbol, "timeframe": "1min"}, AS_OF=at(START + 86400))
+        assert failure["code"] == -32002
+        assert failure["message"].endswith(
+            "; signals cover stocks and crypto; for currencies use get_indicators of chartgen or "
+            "get_candles of market-data"
+        ), failure
+        assert "did you mean" not in failure["message"]
+    failure = call(tmp_path, "get_signals", {"symbol": "BTC/EUR", "timeframe": "1min"}, AS_OF=at(START + 86400))
+    assert failure["message"].endswith("; did you mean 'BTC/USD' or 'BTC/USDT'?")
+
+
 def test_the_data_source_of_alpaca_is_the_contracts_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALPACA_API_KEY", "key")
     monkeypatch.setenv("ALPACA_SECRET_KEY", "secret")

@@ -17,7 +17,7 @@ from openbell.desk.bars.call_deadlines import call_within
 from openbell.desk.desk import Desk
 from openbell.desk.settings import Settings
 from openbell.market.errors import CallTimeout, InvalidParameter, InvalidSymbol, OpenbellError
-from openbell.market.instruments import Instrument, parse
+from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.nearest import did_you_mean
 from openbell.protocol import access
 from openbell.protocol.access import Toolsets, offers
@@ -59,6 +59,8 @@ class Service:
     """The methods of the notifications that it pushes over HTTP, with the scope that their receiver needs."""
     command: str = ""
     """SERVER in `openbell mcp SERVER`, if it differs from the name."""
+    not_covered: Mapping[AssetClass, str] = field(default_factory=dict)
+    """Classes of instruments that its tools refuse, and where they are covered: none of them is suggested."""
     remote: Callable[[Settings], str] | None = None
     """Returns the name of the service whose data the results show; empty if it is this desk's own data."""
 
@@ -122,7 +124,7 @@ class Runner:
             for work in result.afterwards:
                 session.replies.hold(request, work)
         except OpenbellError as error:
-            await self.desk.symbol_advice.add_to(error)
+            await self.desk.symbol_advice.add_to(error, self.service.not_covered)
             if len(error.message) > _LONGEST_MESSAGE:  # it repeats an argument
                 error.message = error.message[:_LONGEST_MESSAGE] + "..."
             basis = self._declared(tool, checked)

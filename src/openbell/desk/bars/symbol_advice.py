@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from openbell.market.errors import InputError, InvalidSymbol, NotCovered, OpenbellError, UnknownSymbol
-from openbell.market.instruments import Instrument, parse
+from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.nearest_symbols import nearest_symbols
 
 if TYPE_CHECKING:
@@ -28,12 +28,15 @@ class SymbolAdvice:
         self._bars = bars
         self._watchlist = watchlist
 
-    async def add_to(self, error: BaseException | None) -> None:
-        """Add suggestions to the message of an error on a symbol. Does nothing to any other error."""
+    async def add_to(self, error: BaseException | None, not_covered: Mapping[AssetClass, str] | None = None) -> None:
+        """Add suggestions to the message of an error on a symbol. Does nothing to any other error.
+
+        `not_covered` has the classes that the caller refuses, and where they are covered: that is said instead.
+        """
         if not isinstance(error, InputError | UnknownSymbol) or isinstance(error, NotCovered) or _MARK in error.message:
             return
         if symbol := error.details.get("symbol"):
-            error.message += await self.hint(str(symbol))
+            error.message += await self.hint(str(symbol), not_covered or {})
 
     def hint_of_lists(self, symbol: str) -> str:
         """Returns what `hint` does from the watchlist and the feed's list alone."""
@@ -43,8 +46,9 @@ class SymbolAdvice:
     def _listed(self) -> list[Instrument]:
         return [*self._watchlist.read().instruments, *self._bars().feed.listed()]
 
-    async def hint(self, symbol: str) -> str:
+    async def hint(self, symbol: str, not_covered: Mapping[AssetClass, str] | None = None) -> str:
         """Returns "; did you mean 'BTC/USD' or 'BTC/USDT'?"; "" if no symbol is near."""
+        refused = not_covered or {}
         with suppress(OpenbellError):  # the store cannot be read: the error is told without suggestions
             bars = self._bars()
             stored = {series.instrument for series in await bars.threads.run(bars.store.stored)}
@@ -53,7 +57,11 @@ class SymbolAdvice:
             if not near:  # in a thread, because loading the names takes half a second the first time
                 near = await bars.threads.run(_by_name, symbol, known)
             # A stored symbol may have only bars that are later than the clock, a watched one none at all.
-            return _asked(symbol, [each for each in near if await bars.known(each)][:_SHOWN])
+            found = [each for each in near if await bars.known(each)]
+            covered = [each for each in found if each.asset_class not in refused]
+            if found and not covered:
+                return f"; {refused[found[0].asset_class]}"
+            return _asked(symbol, covered[:_SHOWN])
         return ""
 
 

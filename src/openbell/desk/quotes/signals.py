@@ -13,10 +13,11 @@ from openbell.desk.bars.service import BarService
 from openbell.desk.bars.watchlist import WatchlistFile
 from openbell.market.bars import MINUTE, Bars, empty
 from openbell.market.errors import InsufficientData, NotCovered, UnknownSymbol
-from openbell.market.instruments import AssetClass, Instrument, parse
+from openbell.market.instruments import Instrument, parse
 from openbell.market.percent_change import percent_change
 from openbell.market.previous_close import previous_close
 from openbell.market.timeframes import Timeframe
+from openbell.signals.coverage import NOT_COVERED
 from openbell.signals.crossings import NEEDED, Crossings, find_crossings
 from openbell.signals.series import Signals, SignalSeries
 
@@ -68,12 +69,8 @@ class SignalService:
     async def find(self, symbol: str) -> Instrument:
         """The instrument of a symbol that is watched, stored or known to the feed, and that this service covers."""
         instrument = parse(symbol)
-        if instrument.asset_class is AssetClass.FOREX:
-            raise NotCovered(
-                instrument.symbol,
-                "signals cover stocks and crypto; for currencies use get_indicators of chartgen or get_candles of "
-                "market-data",
-            )
+        if instrument.asset_class in NOT_COVERED:
+            raise NotCovered(instrument.symbol, NOT_COVERED[instrument.asset_class])
         if not self.watched(instrument) and not await self._bars.known(instrument):
             raise UnknownSymbol(instrument.symbol, "neither watched, stored nor known to the feed")
         return instrument

@@ -16,6 +16,7 @@ from openbell.protocol.dialects import INVALID_PARAMS, JsonRpcDialect
 from openbell.protocol.service import Service
 from openbell.protocol.session import Scope
 from openbell.servers.chart_signals import alerts, market, signals
+from openbell.signals.coverage import NOT_COVERED
 from openbell.signals.crossing_alerts import METHOD
 
 SERVICE = Service(
@@ -27,6 +28,7 @@ SERVICE = Service(
     ),
     tools=(*signals.TOOLS, *market.TOOLS, *alerts.TOOLS),
     pushes={METHOD: Scope.READ},
+    not_covered=NOT_COVERED,
     dialect=JsonRpcDialect(
         {
             InsufficientData: (-32001, "Insufficient data"),
