@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from openbell.charts.payload import MOST_MARKS
 from openbell.indicators.bounds import MAX_INDICATORS
 from openbell.protocol.tool import Tool
 from openbell.servers import NAMES, load
@@ -100,6 +101,31 @@ async def test_the_catalogue_has_descriptions_aliases_and_typed_parameters_in_60
         assert await desk.no("list_indicators", name="ema50") == (
             "no indicator 'ema50'; did you mean ema_line with length 50?"
         )
+
+
+@awaited
+async def test_every_indicator_alone_is_short_and_says_what_it_leaves_out(tmp_path: Path) -> None:
+    cut = set()
+    async with bench(tmp_path, AS_OF) as desk:
+        for each in (await desk.chartgen("list_indicators"))["indicators"]:
+            given = {"symbol": "AAPL", "indicators": [each["name"]]}
+            reply = await desk.reply("chartgen", "get_indicators", given)
+            if reply.is_error:  # it needs data that the simulator does not have
+                continue
+            assert tokens(reply.payload) <= MOST, each["name"]
+            (shown,) = reply.payload["indicators"].values()
+            if lists := [name for name in ("signals", "divlines") if f"{name}_total" in shown]:
+                whole = await desk.chartgen("generate_chart", **given, format="series")
+                summary = await desk.chartgen("generate_chart", **given, format="summary")
+                (all_of_it,), (same,) = whole["indicators"].values(), summary["indicators"].values()
+                for name in lists:
+                    index = "x" if name == "signals" else "x2"
+                    assert shown[f"{name}_total"] == len(all_of_it[name]) > len(shown[name]) == MOST_MARKS
+                    kept = {item[index] for item in shown[name]}
+                    assert min(kept) >= sorted(item[index] for item in all_of_it[name])[-MOST_MARKS]
+                    assert same[name] == shown[name]
+                cut.add(each["name"])
+    assert cut >= {"session_vp", "tpo", "fractals"}, "otherwise this shows nothing"
 
 
 def test_descriptions_name_the_limits_and_are_short() -> None:

@@ -27,6 +27,8 @@ from openbell.market.clock import iso
 from openbell.market.digit_columns import significant_column, volumes_of
 from openbell.market.digits import significant, volume
 
+MOST_MARKS = 30
+"""Signals of an indicator in a summary, and lines between bars: session profiles alone would fill 5,000 tokens."""
 Times = Callable[[int, str], dict[str, Any]]
 """Returns the field with the time of a bar, beside the index; the second argument is the number of the index: `1` of x1."""
 
@@ -95,7 +97,17 @@ def last_values(computed: Computed, bars: Bars) -> dict[str, Any]:
                 }
                 for index, line in enumerate(lines)
             ]
-    return shape | _marks(channels, lambda index, number: {f"time{number}": _date(bars, index)})
+    marks = _marks(channels, lambda index, number: {f"time{number}": _date(bars, index)})
+    return shape | marks | _newest("signals", marks, "x") | _newest("divlines", marks, "x2")
+
+
+def _newest(name: str, marks: dict[str, Any], index: str) -> dict[str, Any]:
+    """Returns the newest marks of a long list and its length; nothing for a list that stays whole."""
+    items: list[dict[str, Any]] = marks.get(name, [])
+    if len(items) <= MOST_MARKS:
+        return {}
+    newest = sorted(range(len(items)), key=lambda place: items[place][index])[-MOST_MARKS:]
+    return {name: [items[place] for place in sorted(newest)], f"{name}_total": len(items)}
 
 
 def series(

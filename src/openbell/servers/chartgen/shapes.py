@@ -178,7 +178,9 @@ class ValuesShape(TypedDict):
     lines: NotRequired[list[LastValue]]
     histogram: NotRequired[list[LastValue]]
     signals: NotRequired[list[SignalShape]]
+    signals_total: NotRequired[Annotated[int, Field(description="if only the newest are shown; format series has all")]]
     divlines: NotRequired[list[SegmentShape]]
+    divlines_total: NotRequired[Annotated[int, Field(description="as signals_total")]]
     hlines: NotRequired[list[LevelShape]]
     note: NotRequired[Annotated[str, Field(description="why values are missing")]]
 
