@@ -430,7 +430,7 @@ def test_a_worker_that_is_killed_fails_its_run_only(tmp_path: Path) -> None:
 
 
 def test_a_signal_lets_running_jobs_finish_and_refuses_new_ones(tmp_path: Path) -> None:
-    job = long_job(300)
+    job = long_job(1_500)
     with Service(tmp_path, workers=1) as own:
 
         async def work(client: GrpcBacktester) -> Any:

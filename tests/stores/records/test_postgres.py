@@ -437,7 +437,8 @@ def test_a_connection_keeps_nothing_of_its_transactions(place: Place) -> None:
 
             await kept()  # statements are prepared once
             before = await kept()
-            assert await kept() < before + 50
+            # What other threads make in one round is not kept in all of them.
+            assert min([await kept() for _ in range(3)]) < before + 50
 
     run(main)
 
