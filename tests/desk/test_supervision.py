@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openbell.desk.alerts.crossing_alerts import CrossingAlertService
+from openbell.desk.alerts.connection_subscriptions import ConnectionSubscriptions
 from openbell.desk.desk import Desk
 from openbell.desk.events import supervision
 from openbell.desk.events.supervision import FailingUnits, State, Supervisor, WorkStatus, first_failure
@@ -155,7 +155,7 @@ def test_a_subscription_survives_what_nobody_expected(tmp_path: Path, monkeypatc
     async def main() -> None:
         settings = load({"OPENBELL_HOME": str(tmp_path), "OPENBELL_FEED": "sim", "OPENBELL_TRADE": "1"})
         async with Desk(settings) as desk:
-            service: CrossingAlertService = desk.crossing_alerts
+            service: ConnectionSubscriptions = desk.connection_subscriptions
 
             async def sink(_subscription: CrossingSubscription, _alert: CrossingAlert) -> None: ...
 

@@ -219,7 +219,7 @@ def test_a_subscription_to_signals_ends_when_its_client_is_gone(tmp_path: Path) 
             raise BrokenPipeError("nobody reads")
 
         async with bench_as_found(tmp_path, SET, REPLAY_SPEED="3000") as desk:
-            alerts = desk.desk.crossing_alerts
+            alerts = desk.desk.connection_subscriptions
             asked = CrossingRequest("local", "BTC/USD", Timeframe.M1, "1min", (("macd_cross", None),), 0)
             found = await alerts.subscribe(asked, gone)
             (task,) = (each for each in asyncio.all_tasks() if each.get_name() == "subscriptions")

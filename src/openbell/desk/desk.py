@@ -31,7 +31,7 @@ from openbell.market.provenance import TRUTH, BarFacts, Origin
 from openbell.stores.threads import Threads
 
 if TYPE_CHECKING:
-    from openbell.desk.alerts.crossing_alerts import CrossingAlertService
+    from openbell.desk.alerts.connection_subscriptions import ConnectionSubscriptions
     from openbell.desk.alerts.webhooks.service import WebhookService
     from openbell.desk.bars.service import BarService
     from openbell.desk.bars.symbol_advice import SymbolAdvice
@@ -273,11 +273,11 @@ class Desk:
         return Threads("charts", 2, 1)
 
     @cached_property
-    def crossing_alerts(self) -> CrossingAlertService:
+    def connection_subscriptions(self) -> ConnectionSubscriptions:
         """Subscriptions to signals."""
-        from openbell.desk.alerts.crossing_alerts import CrossingAlertService
+        from openbell.desk.alerts.connection_subscriptions import ConnectionSubscriptions
 
-        return CrossingAlertService(
+        return ConnectionSubscriptions(
             self.signals, self.hub, Quota.of(self.settings, "quota_subscriptions"), self.supervisor
         )
 
@@ -369,7 +369,7 @@ class Desk:
         "health": lambda self: self.health.close(),
         "strategies": lambda self: self.strategies.close(),
         "trading": lambda self: self.trading.close(),
-        "crossing_alerts": lambda self: self.crossing_alerts.close(),
+        "connection_subscriptions": lambda self: self.connection_subscriptions.close(),
         "arche": lambda self: self.arche.close(),
         "chart_images": lambda self: self.chart_images.close(),
         "supervisor": lambda self: self.supervisor.close(),

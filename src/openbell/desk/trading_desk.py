@@ -45,8 +45,8 @@ from openbell.trading.halt import Halt
 
 if TYPE_CHECKING:
     from openbell.desk.alerts.alert_engine import AlertEngine
-    from openbell.desk.alerts.crossings import Crossings
     from openbell.desk.alerts.service import AlertService
+    from openbell.desk.alerts.stored_subscriptions import StoredSubscriptions
     from openbell.desk.bars.service import BarService
     from openbell.desk.events.hub import Hub
     from openbell.desk.events.supervision import Supervisor
@@ -265,11 +265,11 @@ class TradingDesk:
         )
 
     @cached_property
-    def crossings(self) -> Crossings:
+    def subscriptions(self) -> StoredSubscriptions:
         """Stored subscriptions to crossings."""
-        from openbell.desk.alerts.crossings import Crossings
+        from openbell.desk.alerts.stored_subscriptions import StoredSubscriptions
 
-        return Crossings(
+        return StoredSubscriptions(
             self.records,
             self._parts.bars(),
             self._parts.signals(),
@@ -367,7 +367,7 @@ class TradingDesk:
         steps = {
             **{f"orders at {venue.name}": venue.step for venue in self.venues},
             "alerts": self.alert_engine.step,
-            "subscriptions": self.crossings.step,
+            "subscriptions": self.subscriptions.step,
             "strategies": self._follow,
             "checkpoints": checkpoint_step(self.records),
         }

@@ -16,7 +16,7 @@ from openbell.servers.chart_signals.signals import SIGNAL_ERRORS
 from openbell.signals.crossing_alerts import CONDITIONS, METHOD, CrossingAlert, CrossingRequest, CrossingSubscription
 
 if TYPE_CHECKING:
-    from openbell.desk.alerts.crossing_alerts import Sink
+    from openbell.desk.alerts.connection_subscriptions import Sink
 
 
 class Condition(Arguments):
@@ -49,9 +49,11 @@ async def subscribe_alerts(call: Call, given: SubscribeInput) -> Result[shapes.S
     conditions = tuple((condition.type, condition.direction) for condition in given.conditions)
     asked = CrossingRequest(call.principal, given.symbol, timeframe, name, conditions, given.throttle_ms)
     if _is_stored(call):
-        subscription = await call.desk.trading.crossings.subscribe(asked)
+        subscription = await call.desk.trading.subscriptions.subscribe(asked)
     else:
-        subscription = await call.desk.crossing_alerts.subscribe(asked, _sender(call), once=call.session.stateless)
+        subscription = await call.desk.connection_subscriptions.subscribe(
+            asked, _sender(call), once=call.session.stateless
+        )
     return Result(
         {
             "subscription_id": subscription.id,
@@ -86,9 +88,9 @@ def _sender(call: Call) -> Sink:
 async def unsubscribe_alerts(call: Call, given: UnsubscribeInput) -> Result[shapes.UnsubscribedResponse]:
     """End one of the caller's subscriptions."""
     if _is_stored(call):
-        await call.desk.trading.crossings.unsubscribe(call.principal, given.subscription_id)
+        await call.desk.trading.subscriptions.unsubscribe(call.principal, given.subscription_id)
     else:
-        call.desk.crossing_alerts.unsubscribe(call.principal, given.subscription_id)
+        call.desk.connection_subscriptions.unsubscribe(call.principal, given.subscription_id)
     return Result({"subscription_id": given.subscription_id, "unsubscribed": True})
 
 
