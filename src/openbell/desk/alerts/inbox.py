@@ -161,30 +161,39 @@ class Inbox:
 
         Each connection gets every notification, starting with those that were not pushed to any connection yet.
         """
-        with self.hub.listen(NotificationAdded) as added:
-            await self._push(principal, send, added)
-
-    async def _push(self, principal: str, send: Send, added: Listener) -> None:
         after: int | None = None
         recorded: int | None = None
         replaced = self._records.replaced
+
+        async def send_waiting() -> None:
+            nonlocal after, recorded, replaced
+            if self._records.replaced != replaced:  # cursors of another ledger
+                replaced, after, recorded = self._records.replaced, None, None
+            waiting, start = await self.queued(principal, {METHOD: after})
+            after = start[METHOD]
+            recorded = after if recorded is None else recorded
+            for each in waiting:
+                await send(METHOD, self.pushed(each.body))
+                after = each.cursor
+            if after > recorded:
+                await self._move_cursors(principal, pushed=after)
+                recorded = after
+
+        try:
+            with self.hub.listen(NotificationAdded) as added:
+                await self.read_queue(added, send_waiting)
+        except OSError as error:
+            log.info("pushes to a client end: %s", error)
+
+    async def read_queue(self, added: Listener, read: Callable[[], Awaitable[None]]) -> None:
+        """Read the queue of pushes now and whenever `added` receives something, until cancelled or `read` fails.
+
+        A failure of the desk, as of its records, is tried again after a pause.
+        """
         while True:
             failed = False
             try:
-                if self._records.replaced != replaced:  # cursors of another ledger
-                    replaced, after, recorded = self._records.replaced, None, None
-                waiting, start = await self.queued(principal, {METHOD: after})
-                after = start[METHOD]
-                recorded = after if recorded is None else recorded
-                for each in waiting:
-                    await send(METHOD, self.pushed(each.body))
-                    after = each.cursor
-                if after > recorded:
-                    await self._move_cursors(principal, pushed=after)
-                    recorded = after
-            except OSError as error:
-                log.info("pushes to a client end: %s", error)
-                return
+                await read()
             except OpenbellError as error:
                 log.warning("pushes wait: %s", error)
                 failed = True

@@ -27,7 +27,6 @@ QUEUED = frozenset({ALERTS, SIGNALS})
 """The methods whose pushes are queued in the records."""
 _BACKLOG = 1_000
 """Pushes that wait for a slow client; a stream that would have more ends after them, and its client resumes it."""
-_RETRY_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -173,14 +172,7 @@ class Channel:
 
     async def _feed(self, inbox: Inbox) -> None:
         with inbox.hub.listen(NotificationAdded) as self._added:
-            while True:
-                failed = False
-                try:
-                    await self._read(inbox)
-                except OpenbellError as error:
-                    log.warning("pushes wait: %s", error)
-                    failed = True
-                await self._added.wait(_RETRY_SECONDS if failed else None)
+            await inbox.read_queue(self._added, partial(self._read, inbox))
 
     async def _read(self, inbox: Inbox) -> None:
         """Put the queued pushes into the streams that do not have them."""
