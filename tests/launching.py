@@ -16,6 +16,7 @@ import socket
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -78,4 +79,5 @@ def _serve(asked: socket.socket) -> None:
             os.close(ended)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if ended in ready:
-            asked.send(str(code if code >= 0 else 128 - code).encode())
+            with suppress(BrokenPipeError):  # the caller may have ended since
+                asked.send(str(code if code >= 0 else 128 - code).encode())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle
@@ -119,12 +119,14 @@ class Gateway:
 
 
 @contextmanager
-def gateway(home: Path, **settings: str) -> Iterator[Gateway]:
-    """`openbell up` with every server over HTTP."""
+def gateway(
+    home: Path, flags: Sequence[str] = ("--trade",), vendor: Mapping[str, str] | None = None, **settings: str
+) -> Iterator[Gateway]:
+    """`openbell up` with every server over HTTP. `vendor` are variables that are no settings of the desk."""
     added = run(home, "token", "add", "robot", "--scopes", "read,trade")
     assert added.returncode == 0, added.stderr
-    command = [*OPENBELL, "up", "--trade", "--port", "0"]
-    variables = environment(home, **{"FEED": FEED, "CHART_SIGNALS_HTTP": "true", **settings})
+    command = [*OPENBELL, "up", *flags, "--port", "0"]
+    variables = environment(home, **{"FEED": FEED, "CHART_SIGNALS_HTTP": "true", **settings}) | dict(vendor or {})
     log = home / "up.log"
     with log.open("w") as file:
         process = Process(command, env=variables, stdout=file, stderr=file)

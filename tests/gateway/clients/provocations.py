@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
+from openbell.desk.quotes.arche.errors import ADAPTER, STATUSES
 from openbell.market.errors import InputError, InvalidParameter
+from openbell.protocol.dialects import ArcheDialect
 from openbell.protocol.service import Service
 from openbell.protocol.tool import Tool
 from openbell.servers import NAMES, load
 from tests.servers.every_tool import BTC, SAMPLES, UNKNOWN
+from tests.servers.quotes_server import failure, reply
 
 NOWHERE = "127.0.0.1:9"
 """The port `discard`, on which nothing listens."""
@@ -21,21 +25,22 @@ DESKS: dict[str, dict[str, str]] = {
         "RATE_TRADE": "0",
         "RATE_WRITE": "0",
     },
-    "broken": {
-        "FEED": "none",
-        "DATABASE_URL": f"postgresql://nobody@{NOWHERE}/none",
-        "INFLUX_URL": f"http://{NOWHERE}",
-        "POOL_POSTGRES_CONNECT_TIMEOUT": "1",
-    },
+    "broken": {"FEED": "none", "INFLUX_URL": f"http://{NOWHERE}"},
     "hurried": {"FEED": "sim", "TIMEOUT": "0.0001"},
     "without an account": {"FEED": "sim", "ACCOUNT": "savings"},
     "guarded": {"FEED": "sim", "ACCOUNT": "guarded"},
     "read-only": {"FEED": "sim", "READ_ONLY": "1", "TRADE": ""},
     "cut off": {"FEED": "alpaca", "AS_OF": "2025-09-19T20:00:00Z"},
+    "live": {"FEED": "alpaca", "BROKER": "alpaca", "APPROVAL": "none"},
+    "of a quotes API": {"FEED": "none"},
+    "of a vendor that refuses": {"FEED": "none", "CHART_IMG_PLAN": "ULTRA"},
+    "of a vendor that is busy": {"FEED": "none", "CHART_IMG_PLAN": "ULTRA"},
 }
 """The settings of each desk: `stored` has old minutes of AAPL, `guarded` an account whose token is not given.
 
-`cut off` has a feed that does not respond; its clock stands, so that a call waits until the feed has failed.
+`cut off` and `live` have a feed that does not respond. The clock of `cut off` stands, so that a call waits until the feed has
+failed; the orders of `live` go to a broker that does not respond either. The records of `broken` are no database, and its
+bars are in a database that does not respond. The last three ask servers that `test_errors.py` starts.
 """
 VENDOR = {
     "ALPACA_API_KEY": "key",
@@ -44,10 +49,7 @@ VENDOR = {
     "ALPACA_STREAM_URL": f"ws://{NOWHERE}",
     "ALPACA_TRADING_URL": f"http://{NOWHERE}",
 }
-"""The variables of the feed of `cut off`."""
-OVER_HTTP = ("stored", "simulated")
-"""Desks that can serve HTTP: tokens are kept where the records are."""
-
+"""The variables of the feed of `cut off` and `live`."""
 AAPL = "AAPL"
 MACD = {"strategy_id": "MACD_CROSSOVER"}
 _SPEC = SAMPLES["strategy-db"]["submit_new_spec"][0]
@@ -56,8 +58,23 @@ _TRADE = {"symbol": BTC, "side": "BUY", "size": 0.001}
 _ALERT = {"symbol": BTC, "timeframe": "1min", "conditions": [{"type": "rsi_oversold"}]}
 _RANGE = {"from": "2025-01-01", "to": "2025-12-31", "interval": "1d"}
 _DATES = {"start_date": "2024-01-02", "end_date": "2024-01-02"}
-TEXT = "text"
-"""The code of errors that have none: chartgen's and chart-image's are sentences."""
+_DRAWN = SAMPLES["chart-image"]["generate_chart_image"][0]["config"]
+_ORDER = {"side": "buy", "type": "market", "quantity": "1"}
+_CONDITION = {"condition": {"price_above": 1}}
+SENTENCES: dict[str, str] = {
+    "InvalidParameter": "an_argument_that_no_tool_has|no indicator 'nope'",
+    "InvalidSymbol": "Invalid symbol",
+    "UnknownSymbol": "Unknown symbol ZZZZ|no bars of NASDAQ:ZZZZ",
+    "DataError": "^Alpaca does not respond",
+    "StoreError": r"records\.sqlite failed: file is not a database|^InfluxDB at .* cannot be reached",
+    "Refused": "started with --read-only|with --trade",
+    "AccountNotFound": "no account savings",
+    "OrderError": "^no order 'x'|stale price",
+    "BrokerError": "^Alpaca does not answer",
+    "NoSuchAlert": "^no alert 'x'",
+    "VendorError": r"^Invalid API key\. Check CHART_IMG_API_KEY|^Rate limit exceeded\. Try again in 7 seconds\.",
+}
+"""chartgen's and chart-image's errors have no code: how an agent tells them apart, by the name of the declared class."""
 
 
 class Provocation(NamedTuple):
@@ -154,7 +171,65 @@ _PROVOKED: list[tuple[str, str, str, dict[str, Any], str | int]] = [
     ("stored", "arche", "quotes.historical", {**_RANGE, "tickers": [AAPL], "page_size": 201}, "VALIDATION_ERROR"),
     ("broken", "arche", "quotes.live", {"tickers": [AAPL]}, "MARKET_DATA_UNAVAILABLE"),
     ("broken", "arche", "quotes.historical", {**_RANGE, "tickers": [AAPL]}, "MARKET_DATA_UNAVAILABLE"),
+    ("of a quotes API", "arche", "system.health", {}, "UNAUTHENTICATED"),
+    ("stored", "chart-image", "generate_chart_image", {"config": {**_DRAWN, "symbol": "?"}}, "InvalidSymbol"),
+    (
+        "stored",
+        "chart-image",
+        "generate_chart_image",
+        {"config": {**_DRAWN, "symbol": "NASDAQ:ZZZZ"}},
+        "UnknownSymbol",
+    ),
+    (
+        "cut off",
+        "chart-image",
+        "generate_chart_image",
+        {"config": {**_DRAWN, "symbol": "NASDAQ:AAPL"}},
+        "DataError",
+    ),
+    ("read-only", "chart-image", "generate_chart_image", {"config": _DRAWN, "storage": True}, "Refused"),
+    ("stored", "chartgen", "list_indicators", {"name": "nope"}, "InvalidParameter"),
+    ("stored", "chartgen", "cancel_order", {"order_id": "x"}, "OrderError"),
+    ("stored", "chartgen", "place_order", {**_ORDER, "symbol": AAPL}, "OrderError"),
+    ("stored", "chartgen", "cancel_alert", {"alert_id": "x"}, "NoSuchAlert"),
+    ("stored", "chartgen", "subscribe_notifications", {"symbols": ["?"]}, "InvalidSymbol"),
+    ("cut off", "chartgen", "generate_chart", {"symbol": AAPL}, "DataError"),
+    ("cut off", "chartgen", "get_indicators", {"symbol": AAPL, "indicators": ["rsi"]}, "DataError"),
+    ("cut off", "chartgen", "place_order", {**_ORDER, "symbol": AAPL}, "DataError"),
+    ("live", "chartgen", "place_order", {**_ORDER, "symbol": AAPL}, "BrokerError"),
 ]
+for _desk in ("of a vendor that refuses", "of a vendor that is busy"):
+    _PROVOKED.append((_desk, "chart-image", "fetch_chart_documentation", {"section": "exchanges"}, "VendorError"))
+    for _tool in ("get_exchanges", "get_symbols", "generate_chart_image"):
+        _PROVOKED.append((_desk, "chart-image", _tool, SAMPLES["chart-image"][_tool][0], "VendorError"))
+for _symbol, _kind in (("?", "InvalidSymbol"), ("ZZZZ", "UnknownSymbol")):
+    for _tool, _more in {
+        "generate_chart": {},
+        "get_indicators": {"indicators": ["rsi"]},
+        "place_order": _ORDER,
+        "set_alert": _CONDITION,
+    }.items():
+        _PROVOKED.append(("stored", "chartgen", _tool, {**_more, "symbol": _symbol}, _kind))
+
+_PLANS: dict[str, bytes] = {
+    **{kind: failure(status, kind) for kind, status in STATUSES.items()},
+    "UPSTREAM_ERROR": failure(500),
+    "NON_JSON_RESPONSE": reply(200, b"<html>", "text/html"),
+    "NETWORK_ERROR": b"",
+}
+"""What the quotes API sends, by the type of the error that it becomes."""
+_TICKERS = {f"T{number}": kind for number, kind in enumerate(_PLANS)}
+"""The ticker by which the quotes API is asked for each error."""
+for _ticker, _type in _TICKERS.items():
+    _PROVOKED.append(("of a quotes API", "arche", "quotes.live", {"tickers": [_ticker]}, _type))
+    _PROVOKED.append(("of a quotes API", "arche", "quotes.historical", {**_RANGE, "tickers": [_ticker]}, _type))
+
+
+def planned(target: str) -> bytes:
+    """What the quotes API sends for a request: the failure that its ticker names."""
+    (ticker,) = parse_qs(urlsplit(target).query).get("tickers", [""])
+    return _PLANS[_TICKERS.get(ticker, "UNAUTHENTICATED")]
+
 
 _GOOD = {"get_volatility": {"symbol": BTC}}
 """Arguments that only a desk can refuse, of tools whose first sample is refused by the tool."""
@@ -162,24 +237,31 @@ _UNKNOWN = {"an_argument_that_no_tool_has": 1}
 _REFUSED_ARGUMENT: dict[str, str | int] = {
     "chart-signals": -32602,
     "arche": "VALIDATION_ERROR",
-    "chart-image": TEXT,
-    "chartgen": TEXT,
+    "chart-image": "InvalidParameter",
+    "chartgen": "InvalidParameter",
 }
 _OF_THE_DESK: dict[str, set[str | int]] = {
-    "broken": {"DATABASE_ERROR"},
+    "broken": {"DATABASE_ERROR", "StoreError"},
     "hurried": {"TIMEOUT", -32004},
-    "without an account": {"ACCOUNT_NOT_FOUND"},
+    "without an account": {"ACCOUNT_NOT_FOUND", "AccountNotFound"},
     "guarded": {"UNAUTHORIZED"},
+    "read-only": {"Refused"},
 }
 """The codes that any call of a tool which declares them gets on a desk."""
 
 
 def declared(service: Service, tool: Tool) -> set[str | int]:
-    """The codes of the errors that a tool declares; empty if its errors are sentences."""
+    """The codes of the errors that a tool declares; of errors that are sentences, the names of their classes.
+
+    The quotes of arche have every type of docs/arche.md, whether this desk or a quotes API reports it.
+    """
     table = {**getattr(service.dialect, "codes", {}), **getattr(service.dialect, "by_tool", {}).get(tool.name, {})}
+    if not table:
+        return {kind.__name__ for kind in (*tool.errors, InvalidParameter)}
+    if isinstance(service.dialect, ArcheDialect) and tool.name.startswith("quotes."):
+        return {*STATUSES, *ADAPTER}
     checked = [InvalidParameter] if tool.input_schema.get("properties") and InputError in table else []
-    kinds = (*tool.errors, *checked) if table else ()
-    codes = [next(table[each] for each in kind.__mro__ if each in table) for kind in kinds]
+    codes = [next(table[each] for each in kind.__mro__ if each in table) for kind in (*tool.errors, *checked)]
     return {code[0] if isinstance(code, tuple) else code for code in codes}
 
 

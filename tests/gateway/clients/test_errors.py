@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import date, timedelta
 from pathlib import Path
@@ -29,15 +31,17 @@ from tests.gateway.clients.connections import (
 )
 from tests.gateway.clients.provocations import (
     DESKS,
-    OVER_HTTP,
-    TEXT,
+    SENTENCES,
     VENDOR,
     Provocation,
     declared,
+    planned,
     provocations,
 )
 from tests.launching import loaded
 from tests.npm import programs
+from tests.servers.chart_img_server import ChartImgServer, message
+from tests.servers.quotes_server import QuotesServer
 
 HERE = Path(__file__).resolve().parent
 DAYS = 600
@@ -73,27 +77,52 @@ def stored(home: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[str, str], Connection]]:
+def outside() -> Iterator[dict[str, dict[str, str]]]:
+    """The variables of the desks that ask servers of others, which all fail."""
+    with QuotesServer() as api, ChartImgServer() as refuses, ChartImgServer() as busy:
+
+        async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(planned(api.seen[-1].target))
+            await writer.drain()
+
+        api.plan = answer
+        refuses.always, busy.always = message(401, "no"), message(429, "no", Retry_After="7")
+        found = {desk: dict(VENDOR) for desk in DESKS}
+        found["of a quotes API"]["OPENBELL_ARCHE_URL"] = api.url
+        for desk, vendor in (("of a vendor that refuses", refuses), ("of a vendor that is busy", busy)):
+            urls = dict.fromkeys(("OPENBELL_CHART_IMG_URL", "OPENBELL_CHART_IMG_DOCS_URL"), vendor.url)
+            found[desk] |= {"CHART_IMG_API_KEY": "key", **urls}
+        yield found
+
+
+@pytest.fixture(scope="module")
+def servers(
+    tmp_path_factory: pytest.TempPathFactory, outside: dict[str, dict[str, str]]
+) -> Iterator[dict[tuple[str, str], Connection]]:
     """Each server of each desk with the calls that fail there."""
     homes = {desk: tmp_path_factory.mktemp("home") for desk in DESKS}
     stored(homes["stored"])
+    (homes["broken"] / "records.sqlite").write_bytes(b"no database" * 1000)
     assert run(homes["guarded"], "account", "add", "guarded", FEED="sim").returncode == 0
     assert run(homes["guarded"], "account", "token", "guarded", FEED="sim").returncode == 0
     asked: dict[tuple[str, str], list[Asked]] = defaultdict(list)
     for each in provocations():
         asked[each.desk, each.server].append(Asked(tool=each.tool, arguments=each.arguments))
     with ExitStack() as stack:
-        gateways = {desk: stack.enter_context(gateway(homes[desk], **DESKS[desk])) for desk in OVER_HTTP}
+        gateways = {}
+        for desk, settings in DESKS.items():
+            flags = () if desk == "read-only" else ("--trade",)
+            gateways[desk] = stack.enter_context(gateway(homes[desk], flags, outside[desk], **settings))
         found = {}
         for (desk, name), calls in asked.items():
             command, handed = on_stdio(name, homes[desk], **DESKS[desk])
-            up = gateways.get(desk)
+            up = gateways[desk]
             found[desk, name] = Connection(
                 name=f"{desk}/{name}",
                 command=loaded(command if desk != "read-only" else command[:-1]),
-                environment={**handed, **VENDOR},
-                url=up.url(name) if up else "",
-                token=up.token if up else "",
+                environment={**handed, **outside[desk]},
+                url=up.url(name),
+                token=up.token,
                 routes=[],
                 calls=calls,
             )
@@ -109,40 +138,32 @@ def check(found: list[Seen]) -> None:
         (seen["era"], seen["transport"], provocation, answer)
         for seen in found
         for provocation, answer in zip(wanted[seen["name"]], seen["answers"], strict=True)
-        if code_of(answer) != provocation.code
+        if not is_read(answer, provocation.code)
     ]
     assert not wrong, "\n".join(map(str, wrong))
 
 
-def code_of(answer: Answered) -> str | int | None:
-    """The code of an error as an agent finds it; None if there is no error, or no message."""
+def is_read(answer: Answered, wanted: str | int) -> bool:
+    """True if an agent finds the code and a message, or the sentence of an error without a code."""
     if not answer["is_error"] or not answer["text"].strip():
-        return None
+        return False
     if answer["code"] is not None:
-        return answer["code"]
+        return answer["code"] == wanted
     try:
         body = json.loads(answer["text"])
     except ValueError:
-        return TEXT
+        body = {"success": False, "error": answer["text"]}
     if "success" in body:
-        return TEXT if body["error"] else None
+        said = [body["error"], *(each["message"] for each in body.get("details", ()))]
+        return any(re.search(SENTENCES[str(wanted)], each) for each in said)
     error = body.get("error", body)
-    code: str = error.get("code") or error["type"]
-    return code if error["message"] else None
+    return bool(error["message"]) and wanted in {error.get("code"), error.get("type")}
 
 
-def routed(servers: dict[tuple[str, str], Connection], eras: list[str]) -> list[Connection]:
-    """Every server over stdio in one era, and over HTTP in both, if its desk can.
-
-    Over stdio the eras take turns. Version 1 of the TypeScript SDK sees every call of the desks that serve HTTP.
-    """
-    found = []
-    for number, ((desk, _), each) in enumerate(servers.items()):
-        is_served = desk in OVER_HTTP
-        era = FIRST if is_served and FIRST in eras else eras[number % len(eras)]
-        routes = [("stdio", era), *(("http", era) for era in ERAS if is_served)]
-        found.append(Connection(**{**each, "routes": routes}))
-    return found
+def routed(servers: dict[tuple[str, str], Connection], eras: Sequence[str]) -> list[Connection]:
+    """Every server over stdio in each of these eras, and over HTTP in both."""
+    routes = [*(("stdio", era) for era in eras), *(("http", era) for era in ERAS)]
+    return [Connection(**{**each, "routes": routes}) for each in servers.values()]
 
 
 def test_both_versions_of_the_typescript_sdk_show_every_error(
@@ -150,9 +171,9 @@ def test_both_versions_of_the_typescript_sdk_show_every_error(
 ) -> None:
     sdk = here(programs.folder, "typescript-sdk")
     command = [str(programs.node()), str(HERE / "typescript_client.cjs"), str(sdk)]
-    check(ask(command, routed(servers, [FIRST, *ERAS]), alone(tmp_path)))
+    check(ask(command, routed(servers, (FIRST, "modern")), alone(tmp_path)))
 
 
 def test_pydantic_ai_shows_every_error(tmp_path: Path, servers: dict[tuple[str, str], Connection]) -> None:
     python = here(environments.python, HERE / "pydantic-ai.lock")
-    check(ask([str(python), str(HERE / "pydantic_ai_client.py")], routed(servers, list(ERAS)), alone(tmp_path)))
+    check(ask([str(python), str(HERE / "pydantic_ai_client.py")], routed(servers, tuple(ERAS)), alone(tmp_path)))
