@@ -116,8 +116,13 @@ def test_every_refusal_echoes_the_session_id_too(up: Up) -> None:
         up.post(message("tools/call", {"name": "set_alert"}), "reader", Mcp_Session_Id="mine"),
         up.request("DELETE", Mcp_Session_Id="mine"),
         up.request("GET", Accept="application/json", Mcp_Session_Id="mine"),
+        up.post(PING, MCP_Protocol_Version="1999-01-01", Mcp_Session_Id="mine"),
+        up.post(PING, Origin="http://other.example", Mcp_Session_Id="mine"),
+        up.post(PING, Host="other.example", Mcp_Session_Id="mine"),
+        up.post(b" " * 2_000_000, Mcp_Session_Id="mine"),
+        up.request("POST", "/nowhere", Mcp_Session_Id="mine"),
     ]
-    assert [each.status for each in refusals] == [406, 401, 415, 400, 400, 403, 405, 406]
+    assert [each.status for each in refusals] == [406, 401, 415, 400, 400, 403, 405, 406, 400, 403, 421, 413, 404]
     assert {each["mcp-session-id"] for each in refusals} == {"mine"}
 
 
@@ -309,9 +314,11 @@ def test_the_newest_revision_needs_no_handshake(up: Up) -> None:
     listed = up.post(modern("tools/list"), **modern_headers("tools/list")).json["result"]
     assert (listed["resultType"], listed["cacheScope"]) == ("complete", "private")
     body = modern("tools/call", {"name": "list_alerts", "arguments": {}})
-    answer = up.post(body, Mcp_Session_Id="s", **modern_headers("tools/call", "list_alerts"))
-    assert answer.json["result"]["resultType"] == "complete"
-    assert answer["mcp-session-id"] is None
+    for session in (None, "s"):  # it has no sessions: an id of the client's own is echoed, and none is issued
+        named = {} if session is None else {"Mcp_Session_Id": session}
+        answer = up.post(body, **named, **modern_headers("tools/call", "list_alerts"))
+        assert answer.json["result"]["resultType"] == "complete"
+        assert answer["mcp-session-id"] == session
     assert up.request("GET", MCP_Protocol_Version=MODERN, Accept="text/event-stream").status == 405
 
 

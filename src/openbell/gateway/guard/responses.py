@@ -1,16 +1,27 @@
-"""The headers of every response: the request's id, the security headers of pages, and no CORS."""
+"""The headers of every response: the ids of the request and of its session, the security headers of pages, and no CORS."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Iterable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from openbell.gateway.guard.headers import headers_of
+from openbell.gateway.guard.headers import RequestHeaders, headers_of
 from openbell.gateway.guard.refusals import Headers
 from openbell.gateway.guard.request_ids import HEADER, RequestIds
 
+SESSION = b"mcp-session-id"
+LONGEST_SESSION = 1024
 _CORS = b"access-control-"
+_VISIBLE = re.compile(rb"[\x21-\x7e]{1,%d}" % LONGEST_SESSION)
+
+
+def session_of(headers: RequestHeaders) -> tuple[bytes | None, bool]:
+    """Returns the session id of a request, if it has a valid one, and False if it has one that is not valid."""
+    given = headers.first(SESSION)
+    is_valid = given is None or _VISIBLE.fullmatch(given) is not None
+    return (given if is_valid else None), is_valid
 
 
 class Responses:
@@ -27,18 +38,20 @@ class Responses:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        number = self._ids.of(headers_of(scope))
+        headers = headers_of(scope)
+        number = self._ids.of(headers)
+        session, _ = session_of(headers)
         scope.setdefault("state", {})["request_id"] = number.decode()
 
         def completed(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": self._completed(message.get("headers", ()), number)}
+                message = {**message, "headers": self._completed(message.get("headers", ()), number, session)}
             return send(message)
 
         await self._app(scope, receive, completed)
 
-    def _completed(self, given: Iterable[tuple[bytes, bytes]], number: bytes) -> Headers:
-        """Returns the headers of a response with the request's id."""
+    def _completed(self, given: Iterable[tuple[bytes, bytes]], number: bytes, session: bytes | None) -> Headers:
+        """Returns the headers of a response with the request's id, and with that of the session that the client names."""
         completed: Headers = []
         is_page = False
         for each in given:
@@ -51,4 +64,6 @@ class Responses:
             names = {each[0].lower() for each in completed}
             completed += [each for each in self._page_headers if each[0] not in names]
         completed.append((HEADER, number))
+        if session is not None:
+            completed.append((SESSION, session))
         return completed

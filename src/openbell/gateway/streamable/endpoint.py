@@ -14,6 +14,7 @@ from openbell.gateway.admission import Admission, Permit
 from openbell.gateway.calls import Calls, CallWatch
 from openbell.gateway.guard.headers import headers_of
 from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.guard.responses import LONGEST_SESSION
 from openbell.gateway.streamable import batches, messages, modern, wire
 from openbell.gateway.streamable.dispatch import Dispatcher
 from openbell.gateway.streamable.exchange import Exchange
@@ -31,7 +32,7 @@ from openbell.stores.threads import Threads
 _NO_JSON = "the response is application/json: accept it"
 _NO_EVENTS = "the response is text/event-stream: accept it"
 _NOT_READ = f"Parse error: not JSON, an object has a key twice, or there are more than {MOST_VALUES:,} values"
-_BAD_SESSION = "Mcp-Session-Id is not valid"
+_BAD_SESSION = f"Mcp-Session-Id is not valid: it has 1 to {LONGEST_SESSION:,} visible ASCII characters"
 _WITHOUT_SESSIONS = "2024-11-05"
 """The revision with handshake whose clients do not know the header Mcp-Session-Id."""
 
@@ -229,7 +230,7 @@ class Endpoint:
         begins = message["method"] == "initialize"
         params = message.get("params") or {}
         if begins and post.session is None and negotiated(params.get("protocolVersion")) != _WITHOUT_SESSIONS:
-            post.echo.session = new_session_id()
+            post.echo.begin(new_session_id())
         soft = None if post.session is None else self._soft(post.principal, post.session)
         if soft is not None and begins:
             soft.initialize(params)

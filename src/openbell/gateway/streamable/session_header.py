@@ -1,32 +1,33 @@
-"""The header Mcp-Session-Id: sent back with every response to a request that has it, and with those that begin a session."""
+"""The header Mcp-Session-Id of one request. The guard repeats it in every response; here a session can begin."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable
 
 from openbell.gateway.guard.headers import RequestHeaders
+from openbell.gateway.guard.responses import SESSION, session_of
 from openbell.gateway.streamable import wire
-
-LONGEST_ID = 1024
-_VISIBLE = re.compile(rf"[\x21-\x7e]{{1,{LONGEST_ID}}}")
 
 
 class SessionHeader:
-    """Sends the messages of one response, with the session id in its headers."""
+    """Sends the messages of one response, with the id of a session that begins in its headers."""
 
-    __slots__ = ("_send", "is_valid", "session")
+    __slots__ = ("_begun", "_send", "is_valid", "session")
 
     def __init__(self, headers: RequestHeaders, send: wire.Send) -> None:
-        given = headers.text(wire.SESSION)
-        self.is_valid = given is None or _VISIBLE.fullmatch(given) is not None
-        self.session = given if self.is_valid else None
-        """The id that the response has: the client's, or that of a session which begins; None for no header."""
+        given, self.is_valid = session_of(headers)
+        self.session = None if given is None else given.decode("ascii")
+        """The client's id, or that of a session which begins; None for no session."""
+        self._begun = False
         self._send = send
+
+    def begin(self, session: str) -> None:
+        """Name a new session in the response."""
+        self.session, self._begun = session, True
 
     def __call__(self, message: wire.Message) -> Awaitable[None]:
         """See ASGI's `send`."""
-        if self.session is not None and message["type"] == "http.response.start":
-            headers = [*message["headers"], (wire.SESSION, self.session.encode("ascii"))]
+        if self._begun and self.session is not None and message["type"] == "http.response.start":
+            headers = [*message["headers"], (SESSION, self.session.encode("ascii"))]
             message = {**message, "headers": headers}
         return self._send(message)

@@ -19,7 +19,6 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 JSON = b"application/json"
 EVENTS = b"text/event-stream"
-SESSION = b"mcp-session-id"
 VERSION = b"mcp-protocol-version"
 LAST_EVENT = b"last-event-id"
 EVENT_HEADERS = (
