@@ -213,3 +213,9 @@ def test_a_date_range_holds_its_last_day() -> None:
 
     bounds = bounds_of("2026-03-03/2026-03-17", NOW)
     assert (bounds.start, bounds.end) == (datetime(2026, 3, 3, tzinfo=UTC), datetime(2026, 3, 18, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("name", ["studies", "drawings"])
+def test_a_list_that_is_too_long_is_counted(name: str) -> None:
+    assert problems_of(**{name: [{"type": "Horizontal Line"}] * 60}) == {name: f"60 {name}, and a config may have 50"}
+    assert problems_of(**{name: "RSI"}) == {name: f"{name} must be a list of at most 50 {name}, not 'RSI'"}

@@ -22,8 +22,11 @@ def read_annotations(value: object, problems: Problems) -> tuple[ConfigAnnotatio
     """Returns the drawings that can be read; the others are problems."""
     if value is None:
         return ()
-    if not isinstance(value, list) or len(value) > MOST_READ:
+    if not isinstance(value, list):
         problems.error("drawings", f"drawings must be a list of at most {MOST_READ} drawings, not {shorten(value)}")
+        return ()
+    if len(value) > MOST_READ:
+        problems.error("drawings", f"{len(value)} drawings, and a config may have {MOST_READ}")
         return ()
     read = (_read(each, f"drawings[{at}]", problems) for at, each in enumerate(value))
     return tuple(each for each in read if each is not None)

@@ -25,8 +25,11 @@ def read_studies(value: object, problems: Problems) -> tuple[ConfigStudy, ...]:
     """Returns the studies that can be read; the others are problems."""
     if value is None:
         return ()
-    if not isinstance(value, list) or len(value) > MOST_READ:
+    if not isinstance(value, list):
         problems.error("studies", f"studies must be a list of at most {MOST_READ} studies, not {shorten(value)}")
+        return ()
+    if len(value) > MOST_READ:
+        problems.error("studies", f"{len(value)} studies, and a config may have {MOST_READ}")
         return ()
     found: list[ConfigStudy] = []
     for at, each in enumerate(value):
