@@ -424,7 +424,8 @@ def test_the_catalogue_describes_every_indicator_in_6000_tokens(charts: Client) 
     listed = {each["name"]: each for each in payload(result)["indicators"]}
     assert set(listed) == set(all_indicators())
     for name, each in listed.items():
-        assert each["description"], name
+        assert 0 < len(each["description"]) <= 60, name
+        assert "…" not in each["description"], f"the description of {name} is cut"
         assert isinstance(each["aliases"], list), name
     parameters = json.dumps({key: value for key, value in listed["rsi"].items() if key.startswith("param")})
     assert "length" in parameters and ("int" in parameters or "number" in parameters)

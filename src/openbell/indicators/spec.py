@@ -111,6 +111,8 @@ class Indicator:
     """Its values depend on all bars before them, such as those of a running sum, whose level depends on the first bar."""
     displaced: tuple[str, ...] = ()
     """Lines that are drawn at earlier bars than those that determine them, such as Ichimoku's lagging span."""
+    brief: str = ""
+    """The description in at most 60 characters, for the whole catalogue; empty if the description has no more."""
     differs: str = ""
     """How it differs from TradingView's built-in indicator besides its defaults, in sentences for its page. Empty if it does
     not, or if there is none."""

@@ -18,6 +18,7 @@ INDICATOR = Indicator(
     name="ad",
     title="A/D",
     description="Running total of the volume, weighed by where each bar closed in its range",
+    brief="Running total of volume, weighed by each close in its range",
     overlay=False,
     compute=_compute,
     warmup=lambda: 1,

@@ -22,6 +22,7 @@ INDICATOR = Indicator(
     name="advance_decline",
     title="Advance/Decline",
     description="Number of bars of the window whose close rose over the number of those whose close fell",
+    brief="Bars whose close rose over bars whose close fell",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length + 1,

@@ -42,6 +42,7 @@ INDICATOR = Indicator(
     name="adx",
     title="ADX",
     description="Wilder's average directional index with the directional indicators +DI and -DI",
+    brief="Wilder's average directional index, with +DI and -DI",
     overlay=False,
     compute=_compute,
     warmup=lambda length: 2 * length,

@@ -33,6 +33,7 @@ INDICATOR = Indicator(
     name="alligator",
     title="Alligator",
     description="Williams' alligator: three smoothed averages of each bar's middle, drawn 8, 5 and 3 bars later",
+    brief="Williams' alligator: three smoothed averages, drawn later",
     overlay=True,
     compute=_compute,
     warmup=lambda **chosen: max(map(sum, _lines(chosen))),

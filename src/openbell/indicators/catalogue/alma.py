@@ -23,6 +23,7 @@ INDICATOR = Indicator(
     name="alma",
     title="ALMA",
     description="Arnaud Legoux moving average of the close: Gaussian weights, centred near the latest bar",
+    brief="Arnaud Legoux moving average, with Gaussian weights",
     overlay=True,
     compute=_compute,
     warmup=lambda length, offset, sigma: length,  # noqa: ARG005 - takes every parameter

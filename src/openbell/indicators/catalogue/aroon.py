@@ -30,6 +30,7 @@ INDICATOR = Indicator(
     name="aroon",
     title="Aroon",
     description="How recently the highest high (Up) and the lowest low (Down) came, 100 for this bar",
+    brief="How recent the highest high (Up) and lowest low (Down) are",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length + 1,

@@ -34,6 +34,7 @@ INDICATOR = Indicator(
     name="asi",
     title="ASI",
     description="Wilder's accumulative swing index: running total of swings that weigh close, open and range of two bars",
+    brief="Wilder's accumulative swing index, a running total of swings",
     overlay=False,
     compute=_compute,
     warmup=lambda limit: 1,  # noqa: ARG005 - takes every parameter

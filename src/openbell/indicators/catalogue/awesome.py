@@ -18,6 +18,7 @@ INDICATOR = Indicator(
     name="awesome",
     title="AO",
     description="Awesome oscillator: a fast less a slow simple average of each bar's middle",
+    brief="Awesome oscillator: fast less slow average of bars' middles",
     overlay=False,
     compute=_compute,
     warmup=lambda **lengths: max(lengths.values()),

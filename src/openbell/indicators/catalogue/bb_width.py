@@ -22,6 +22,7 @@ INDICATOR = Indicator(
     name="bb_width",
     title="BBW",
     description="Distance between the Bollinger bands over their simple average",
+    brief="Distance between the Bollinger bands over their average",
     overlay=False,
     compute=_compute,
     warmup=lambda length, std_dev: length,  # noqa: ARG005 - takes every parameter

@@ -25,6 +25,7 @@ INDICATOR = Indicator(
     name="bbands",
     title="BB",
     description="Bollinger bands: simple average of the close and population deviations around it",
+    brief="Bollinger bands: average of the close, deviations around it",
     overlay=True,
     compute=_compute,
     warmup=lambda period, std_dev: period,  # noqa: ARG005 - takes every parameter

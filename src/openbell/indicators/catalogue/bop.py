@@ -19,6 +19,7 @@ INDICATOR = Indicator(
     name="bop",
     title="BOP",
     description="Balance of power: the move from open to close over the range of each bar",
+    brief="Balance of power: move from open to close over the range",
     overlay=False,
     compute=_compute,
     warmup=lambda: 1,

@@ -34,6 +34,7 @@ INDICATOR = Indicator(
     name="cci",
     title="CCI",
     description="Distance of the typical price from its simple average, in units of 0.015 mean deviations",
+    brief="Distance of the typical price from its average",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length,

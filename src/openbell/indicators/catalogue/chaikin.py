@@ -38,6 +38,7 @@ INDICATOR = Indicator(
     name="chaikin",
     title="Chaikin",
     description="Chaikin oscillator: a fast less a slow EMA of the accumulation/distribution line",
+    brief="Chaikin oscillator: fast less slow EMA of accumulation",
     overlay=False,
     compute=_compute,
     warmup=lambda **lengths: max(lengths.values()),

@@ -25,6 +25,7 @@ INDICATOR = Indicator(
     name="chaikin_volatility",
     title="Chaikin Volatility",
     description="Change of the EMA of the range against that of some bars ago, in per cent",
+    brief="Change of the EMA of the range, in per cent",
     overlay=False,
     compute=_compute,
     warmup=lambda length, roc_length: length + roc_length,

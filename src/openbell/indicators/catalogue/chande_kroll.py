@@ -31,6 +31,7 @@ INDICATOR = Indicator(
     name="chande_kroll",
     title="Chande Kroll",
     description="Chande Kroll stops of long and short positions, from average true ranges and the extremes of the bars",
+    brief="Chande Kroll stops of long and short positions",
     overlay=True,
     compute=_compute,
     warmup=lambda atr_length, multiplier, stop_length: max(atr_length, stop_length),  # noqa: ARG005

@@ -20,6 +20,7 @@ INDICATOR = Indicator(
     name="chandelier",
     title="Chandelier",
     description="Exits of long and short positions: average true ranges from the highest high and the lowest low",
+    brief="Exits at average true ranges from the extremes",
     overlay=True,
     compute=_compute,
     warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter

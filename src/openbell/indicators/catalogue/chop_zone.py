@@ -34,6 +34,7 @@ INDICATOR = Indicator(
     name="chop_zone",
     title="Chop Zone",
     description="Angle of the EMA of 34 closes in degrees, scaled by the range of 30 bars: near 0 the market is choppy",
+    brief="Angle of the EMA of 34 closes: near 0 is choppy",
     overlay=False,
     compute=_compute,
     warmup=lambda: AVERAGE + 1,

@@ -36,6 +36,7 @@ INDICATOR = Indicator(
     name="choppiness",
     title="CHOP",
     description="Choppiness index: how the sum of the true ranges compares with the range of all, logarithmic",
+    brief="Choppiness index: trending (low) or choppy (high)",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length,

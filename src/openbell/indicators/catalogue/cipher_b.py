@@ -81,6 +81,7 @@ INDICATOR = Indicator(
     title="Cipher B",
     description="WaveTrend with RSI, stochastic RSI and money flow: dots on crosses (strict: where RSI and "
     "stochastic agree; classic: on every cross), divergences of each, gold buy",
+    brief="WaveTrend, RSI, money flow: dots, divergences, gold buy",
     overlay=False,
     compute=_compute,
     warmup=_warmup,

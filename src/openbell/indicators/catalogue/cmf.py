@@ -25,6 +25,7 @@ INDICATOR = Indicator(
     name="cmf",
     title="CMF",
     description="Volume weighed by where each bar closed in its range, as a share of the volume of the newest bars",
+    brief="Chaikin money flow, as a share of the volume",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length,

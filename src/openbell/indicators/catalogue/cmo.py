@@ -29,6 +29,7 @@ INDICATOR = Indicator(
     name="cmo",
     title="CMO",
     description="Chande momentum oscillator: gains less losses over gains plus losses, in per cent",
+    brief="Chande momentum oscillator, in per cent",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length + 1,

@@ -53,6 +53,7 @@ INDICATOR = Indicator(
     name="connors_rsi",
     title="CRSI",
     description="Connors' RSI: mean of the RSI of the close, the RSI of its streak and the percent rank of its change",
+    brief="Connors' RSI: of the close, its streak and its rank",
     overlay=False,
     compute=_compute,
     warmup=_warmup,

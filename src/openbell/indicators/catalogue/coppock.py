@@ -19,6 +19,7 @@ INDICATOR = Indicator(
     name="coppock",
     title="Coppock",
     description="Coppock curve: weighted average of the sum of a long and a short rate of change",
+    brief="Coppock curve: weighted average of two rates of change",
     overlay=False,
     compute=_compute,
     warmup=lambda wma_length, long_roc, short_roc: wma_length + max(long_roc, short_roc),

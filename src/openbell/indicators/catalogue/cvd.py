@@ -32,6 +32,7 @@ INDICATOR = Indicator(
     name="cvd",
     title="CVD",
     description="Cumulative volume delta: buys less sells since the session began",
+    brief="Cumulative volume delta since the session began",
     overlay=False,
     compute=_compute,
     warmup=lambda reset: 1,  # noqa: ARG005 - takes every parameter

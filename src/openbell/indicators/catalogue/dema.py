@@ -16,6 +16,7 @@ INDICATOR = Indicator(
     name="dema",
     title="DEMA",
     description="Double exponential moving average of the close: twice the EMA less the EMA of that",
+    brief="Double exponential moving average of the close",
     overlay=True,
     compute=_compute,
     warmup=lambda length: 2 * length - 1,

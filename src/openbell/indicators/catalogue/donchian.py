@@ -20,6 +20,7 @@ INDICATOR = Indicator(
     name="donchian",
     title="DC",
     description="Donchian channels: highest high, lowest low and half way between them",
+    brief="Donchian channels: highest high, lowest low, middle",
     overlay=True,
     compute=_compute,
     warmup=lambda length: length,

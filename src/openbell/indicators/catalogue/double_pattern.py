@@ -132,6 +132,7 @@ INDICATOR = Indicator(
     name="double_pattern",
     title="Double Pattern",
     description="Double tops (-1) and double bottoms (1) at the close that passes their neckline",
+    brief="Double tops (-1) and double bottoms (1), once confirmed",
     overlay=True,
     compute=_compute,
     warmup=lambda depth, **_: 2 * depth + 1,

@@ -31,6 +31,7 @@ INDICATOR = Indicator(
     name="dpo",
     title="DPO",
     description="Detrended price oscillator: the close less its simple average of half a length ago",
+    brief="Detrended price oscillator: close less an earlier average",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length + lag(length),

@@ -23,6 +23,7 @@ INDICATOR = Indicator(
     name="ease_of_movement",
     title="EOM",
     description="Average move of each bar's middle times its range over its volume: high if prices rise on little volume",
+    brief="How far prices move for their volume",
     overlay=False,
     compute=_compute,
     warmup=lambda divisor, length: length + 1,  # noqa: ARG005 - takes every parameter

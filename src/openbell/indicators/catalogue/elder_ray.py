@@ -23,6 +23,7 @@ INDICATOR = Indicator(
     name="elder_ray",
     title="Elder Ray",
     description="Bull power, the high less the EMA of the close, and bear power, the low less it",
+    brief="Bull power and bear power: high and low less the EMA",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length,

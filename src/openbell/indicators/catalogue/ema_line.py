@@ -16,6 +16,7 @@ INDICATOR = Indicator(
     name="ema_line",
     title="EMA",
     description="Exponential moving average of the close, seeded with the simple one",
+    brief="Exponential moving average of the close",
     overlay=True,
     compute=_compute,
     warmup=lambda length: length,

@@ -17,6 +17,7 @@ INDICATOR = Indicator(
     name="ema_stack",
     title="EMA Stack",
     description="Four exponential moving averages of the close, from fast to slow",
+    brief="Four exponential moving averages, from fast to slow",
     overlay=True,
     compute=_compute,
     warmup=lambda **lengths: max(lengths.values()),

@@ -20,6 +20,7 @@ INDICATOR = Indicator(
     name="envelope",
     title="Envelope",
     description="An average of the close, and lines at percentages above and below it",
+    brief="An average of the close, with lines at percentages around it",
     overlay=True,
     compute=_compute,
     warmup=lambda length, upper, lower, method: length,  # noqa: ARG005 - takes every parameter

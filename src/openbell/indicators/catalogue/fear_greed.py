@@ -22,6 +22,7 @@ INDICATOR = Indicator(
     name="fear_greed",
     title="F&G",
     description="Fear and greed index, 0 to 100, the newest known before each bar's end",
+    brief="Fear and greed index, 0 to 100",
     overlay=False,
     compute=_compute,
     warmup=lambda: 1,

@@ -62,6 +62,7 @@ INDICATOR = Indicator(
     name="fibonacci",
     title="Fibonacci",
     description="Fibonacci retracements of the last confirmed swing, and its direction",
+    brief="Fibonacci retracements of the last confirmed swing",
     overlay=True,
     compute=_compute,
     warmup=lambda depth: 2 * depth + 1,

@@ -58,6 +58,7 @@ INDICATOR = Indicator(
     name="fisher",
     title="Fisher",
     description="Ehlers' Fisher transform of the middle of each bar in its range, and the line of the bar before",
+    brief="Ehlers' Fisher transform of the place in the range",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length + 1,

@@ -19,6 +19,7 @@ INDICATOR = Indicator(
     name="force",
     title="EFI",
     description="Elder's force index: EMA of the change of the close times volume",
+    brief="Elder's force index: EMA of the change times volume",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length + 1,

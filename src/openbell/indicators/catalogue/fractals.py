@@ -62,6 +62,7 @@ INDICATOR = Indicator(
     name="fractals",
     title="Fractals",
     description="Williams' fractals: the latest high above the bars around it, and the latest low below them",
+    brief="Williams' fractals: latest high and low among their bars",
     overlay=True,
     compute=_compute,
     warmup=lambda length: 2 * length + 1,

@@ -51,6 +51,7 @@ INDICATOR = Indicator(
     name="frama",
     title="FRAMA",
     description="Ehlers' fractal adaptive moving average of each bar's middle: fast in trends, slow in ranges",
+    brief="Ehlers' fractal average: fast in trends, slow in ranges",
     overlay=True,
     compute=_compute,
     warmup=lambda length: 2 * (length // 2),

@@ -16,6 +16,7 @@ INDICATOR = Indicator(
     name="funding",
     title="Funding",
     description="Funding rate in per cent per 8 hours, the newest known before each bar's end",
+    brief="Funding rate, in per cent per 8 hours",
     overlay=False,
     compute=_compute,
     warmup=lambda: 1,

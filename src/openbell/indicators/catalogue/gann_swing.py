@@ -71,6 +71,7 @@ INDICATOR = Indicator(
     name="gann_swing",
     title="Gann Swing",
     description="Gann's swing chart: its direction and the last completed swing high and swing low",
+    brief="Gann's swing chart: direction, last swing high and low",
     overlay=True,
     compute=_compute,
     warmup=lambda bars: bars + 1,

@@ -42,6 +42,7 @@ INDICATOR = Indicator(
     name="gap",
     title="Gap",
     description="First open of a day against the close before it, in per cent, and the level that fills the last gap",
+    brief="First open of a day against the close before, in per cent",
     overlay=True,
     compute=_compute,
     warmup=lambda min_gap: 2,  # noqa: ARG005 - takes every parameter

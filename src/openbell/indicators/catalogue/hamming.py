@@ -22,6 +22,7 @@ INDICATOR = Indicator(
     name="hamming",
     title="Hamming",
     description="Moving average of the close with the weights of a Hamming window",
+    brief="Moving average with the weights of a Hamming window",
     overlay=True,
     compute=_compute,
     warmup=lambda length: length,

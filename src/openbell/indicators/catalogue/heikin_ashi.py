@@ -24,6 +24,7 @@ INDICATOR = Indicator(
     name="heikin_ashi",
     title="Heikin Ashi",
     description="Candles averaged with the candle before; a flip is a body of the other colour",
+    brief="Candles averaged with the candle before",
     overlay=True,
     compute=_compute,
     warmup=lambda: 1,

@@ -95,6 +95,7 @@ INDICATOR = Indicator(
         "Population deviation of the log returns in per cent a year of the instrument's trading time: 365 days, 260 for "
         "forex, 252 sessions for stocks, of which only bars with time in regular hours count"
     ),
+    brief="Deviation of the log returns, in per cent a year",
     overlay=False,
     compute=_compute,
     warmup=lambda length, convention: length + 1,  # noqa: ARG005 - takes every parameter

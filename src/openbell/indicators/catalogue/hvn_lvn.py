@@ -70,6 +70,7 @@ INDICATOR = Indicator(
     name="hvn_lvn",
     title="HVN/LVN",
     description="High and low volume nodes: the most prominent peaks and valleys of the volume profile as levels",
+    brief="High and low volume nodes of the profile, as levels",
     overlay=True,
     profile=True,
     compute=_compute,

@@ -46,6 +46,7 @@ INDICATOR = Indicator(
     name="ichimoku",
     title="Ichimoku",
     description="Conversion and base line, the cloud between two spans drawn ahead, and the close drawn behind",
+    brief="Conversion and base line, cloud ahead, close behind",
     overlay=True,
     compute=_compute,
     warmup=lambda conversion, base, span, displacement: max(conversion, base, span) + displacement - 1,

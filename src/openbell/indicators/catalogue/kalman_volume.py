@@ -98,6 +98,7 @@ INDICATOR = Indicator(
     name="kalman_volume",
     title="KVF",
     description="Volume zone oscillator over its deviation, smoothed by a scalar Kalman filter of gain k, and its average",
+    brief="Volume zone oscillator, smoothed by a Kalman filter",
     overlay=False,
     compute=_compute,
     warmup=_warmup,

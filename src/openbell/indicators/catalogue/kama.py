@@ -33,6 +33,7 @@ INDICATOR = Indicator(
     name="kama",
     title="KAMA",
     description="Kaufman's adaptive moving average of the close: fast in trends, slow in noise",
+    brief="Kaufman's average: fast in trends, slow in noise",
     overlay=True,
     compute=_compute,
     warmup=lambda length, fast, slow: length + 1,  # noqa: ARG005 - takes every parameter

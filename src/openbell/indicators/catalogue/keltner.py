@@ -30,6 +30,7 @@ INDICATOR = Indicator(
     name="keltner",
     title="KC",
     description="Keltner channels: exponential average of the close and average true ranges around it",
+    brief="Keltner channels: EMA of the close, true ranges around it",
     overlay=True,
     compute=_compute,
     warmup=lambda length, multiplier, atr_length: max(length, atr_length),  # noqa: ARG005 - takes every parameter

@@ -28,6 +28,7 @@ INDICATOR = Indicator(
     name="klinger",
     title="Klinger",
     description="Klinger oscillator: fast less slow EMA of volume signed by the typical price's change, and its signal",
+    brief="Klinger oscillator: fast less slow EMA of signed volume",
     overlay=False,
     compute=_compute,
     warmup=lambda fast, slow, signal: max(fast, slow) + signal - 1,

@@ -46,6 +46,7 @@ INDICATOR = Indicator(
     name="kst",
     title="KST",
     description="Know sure thing: sum of four averaged rates of change, weighted 1 to 4, and its average as signal",
+    brief="Know sure thing: weighted sum of four rates of change",
     overlay=False,
     compute=_compute,
     warmup=lambda signal, **lengths: max(map(sum, pairs(lengths))) + signal - 1,

@@ -21,6 +21,7 @@ INDICATOR = Indicator(
     name="linreg",
     title="LinReg",
     description="End point of the least-squares line through the newest closes",
+    brief="End of the least-squares line through the closes",
     overlay=True,
     compute=_compute,
     warmup=lambda length: length,

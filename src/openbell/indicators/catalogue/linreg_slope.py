@@ -25,6 +25,7 @@ INDICATOR = Indicator(
     name="linreg_slope",
     title="Slope",
     description="Rise per bar of the least-squares line through the latest closes",
+    brief="Rise per bar of the least-squares line",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length,

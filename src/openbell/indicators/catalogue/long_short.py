@@ -16,6 +16,7 @@ INDICATOR = Indicator(
     name="long_short",
     title="L/S",
     description="Ratio of long to short accounts, the newest known before each bar's end",
+    brief="Ratio of long to short accounts",
     overlay=False,
     compute=_compute,
     warmup=lambda: 1,

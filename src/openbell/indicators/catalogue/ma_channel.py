@@ -23,6 +23,7 @@ INDICATOR = Indicator(
     name="ma_channel",
     title="MA Channel",
     description="Simple averages of the highs and of the lows, each drawn a number of bars later",
+    brief="Simple averages of the highs and of the lows",
     overlay=True,
     compute=_compute,
     warmup=_warmup,

@@ -35,6 +35,7 @@ INDICATOR = Indicator(
     name="macd",
     title="MACD",
     description="Difference of a fast and a slow EMA, its EMA as signal, and their difference as histogram",
+    brief="Fast less slow EMA of the close, its signal and histogram",
     overlay=False,
     compute=_compute,
     warmup=lambda fast, slow, signal: max(fast, slow) + signal - 1,

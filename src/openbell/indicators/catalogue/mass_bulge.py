@@ -28,6 +28,7 @@ INDICATOR = Indicator(
     name="mass_bulge",
     title="Mass Bulge",
     description="1 while the mass index is in a bulge: from a rise above 27 until a fall below 26.5",
+    brief="1 while the mass index is in a reversal bulge",
     overlay=False,
     compute=_compute,
     warmup=lambda fast, length, **_: 2 * fast + length - 2,

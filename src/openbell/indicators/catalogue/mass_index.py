@@ -33,6 +33,7 @@ INDICATOR = Indicator(
     name="mass_index",
     title="Mass Index",
     description="Sum of the ratios of the range's EMA to its double EMA: a bulge above 27 warns of a reversal",
+    brief="Sum of the range's EMA ratios: above 27 warns of reversal",
     overlay=False,
     compute=_compute,
     warmup=lambda fast, length: 2 * fast + length - 2,

@@ -42,6 +42,7 @@ INDICATOR = Indicator(
     name="mcginley",
     title="McGinley",
     description="McGinley dynamic: an average of the close that adjusts its speed to the market",
+    brief="McGinley dynamic: an average that adjusts its speed",
     overlay=True,
     compute=_compute,
     warmup=lambda length: length,

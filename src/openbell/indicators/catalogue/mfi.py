@@ -20,6 +20,7 @@ INDICATOR = Indicator(
     name="mfi",
     title="MFI",
     description="Share of the turnover on bars whose typical price rose, of that on bars where it rose or fell",
+    brief="Money flow index: share of turnover on rising bars",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length,

@@ -37,6 +37,7 @@ INDICATOR = Indicator(
     name="naked_poc",
     title="nPOC",
     description="Points of control of earlier sessions that no later bar has touched, as levels",
+    brief="Points of control that no later bar has touched",
     overlay=True,
     profile=True,
     compute=_compute,

@@ -18,6 +18,7 @@ INDICATOR = Indicator(
     name="net_volume",
     title="Net Volume",
     description="Volume of each bar: positive on a higher close, negative on a lower one, 0 on an equal one",
+    brief="Volume, positive on a higher close, negative on a lower",
     overlay=False,
     compute=_compute,
     warmup=lambda: 2,

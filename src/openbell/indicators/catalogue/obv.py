@@ -24,6 +24,7 @@ INDICATOR = Indicator(
     name="obv",
     title="OBV",
     description="Running total of the volume: added on a higher close, taken off on a lower one",
+    brief="On-balance volume: added on rises, taken off on falls",
     overlay=False,
     compute=_compute,
     warmup=lambda: 2,

@@ -25,6 +25,7 @@ INDICATOR = Indicator(
     name="percent_b",
     title="%b",
     description="Place of the close between the lower Bollinger band (0) and the upper one (1)",
+    brief="Place of the close between the Bollinger bands, 0 to 1",
     overlay=False,
     compute=_compute,
     warmup=lambda length, std_dev: length,  # noqa: ARG005 - takes every parameter

@@ -88,6 +88,7 @@ INDICATOR = Indicator(
         "bar began: the session (UTC day where trading never stops) for bars of up to 15 minutes, the week for longer ones "
         "within a day, the month for bars of days, the year for bars of weeks and longer"
     ),
+    brief="Pivot points: three supports and three resistances",
     overlay=True,
     compute=_compute,
     warmup=lambda **_: 0,  # depends on where sessions start

@@ -35,6 +35,7 @@ INDICATOR = Indicator(
     name="ppo",
     title="PPO",
     description="Difference of a fast and a slow EMA in per cent of the slow one, its EMA as signal, and the histogram",
+    brief="Fast less slow EMA in per cent, its signal and histogram",
     overlay=False,
     compute=_compute,
     warmup=lambda fast, slow, signal: max(fast, slow) + signal - 1,

@@ -20,6 +20,7 @@ INDICATOR = Indicator(
     name="pvt",
     title="PVT",
     description="Price volume trend: running total of the volume times the relative change of the close",
+    brief="Price volume trend: sum of volume times relative change",
     overlay=False,
     compute=_compute,
     warmup=lambda: 2,

@@ -41,6 +41,7 @@ INDICATOR = Indicator(
     name="rainbow",
     title="Rainbow",
     description="Distance of the close from the mean of recursive averages, and their spread, in per cent of its range",
+    brief="Distance of the close from the mean of recursive averages",
     overlay=False,
     compute=_compute,
     warmup=lambda length, depth, lookback: max(depth * (length - 1) + 1, lookback),

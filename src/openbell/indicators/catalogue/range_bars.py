@@ -67,6 +67,7 @@ INDICATOR = Indicator(
     name="range_bars",
     title="Range Bars",
     description="Bars with a range in per cent of the price: the last complete one's close, direction and count in a row",
+    brief="Bars of equal range: close, direction, count in a row",
     overlay=True,
     compute=_compute,
     warmup=lambda percentage: 1,  # noqa: ARG005 - takes every parameter

@@ -28,6 +28,7 @@ INDICATOR = Indicator(
     name="regression_channel",
     title="Regression",
     description="End of the least-squares line through the closes, deviations around it, and its slope in per cent",
+    brief="Least-squares line with deviations around it",
     overlay=True,
     compute=_compute,
     warmup=lambda length, deviations: length,  # noqa: ARG005 - takes every parameter

@@ -21,6 +21,7 @@ INDICATOR = Indicator(
     name="relative_volume",
     title="RVOL",
     description="Volume of a bar over the simple average of the volumes of the bars before it",
+    brief="Volume over the average volume of the bars before",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length + 1,

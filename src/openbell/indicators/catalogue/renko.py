@@ -78,6 +78,7 @@ INDICATOR = Indicator(
     name="renko",
     title="Renko",
     description="Bricks as high as average true ranges: the last complete one's close, direction and number in a row",
+    brief="Bricks as high as true ranges: close, direction, number",
     overlay=True,
     compute=_compute,
     warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter

@@ -25,6 +25,7 @@ INDICATOR = Indicator(
     name="roc",
     title="ROC",
     description="Change of the close against that of some bars ago, in per cent",
+    brief="Rate of change of the close, in per cent",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length + 1,

@@ -81,6 +81,7 @@ INDICATOR = Indicator(
     name="rolling_profile",
     title="Rolling Profile",
     description="Point of control, value area, mean and deviation bands of the volume at each price of the latest bars",
+    brief="Point of control, value area and bands of latest bars",
     overlay=True,
     compute=_compute,
     warmup=lambda length, **_: length,

@@ -56,6 +56,7 @@ INDICATOR = Indicator(
     name="rsi_mfi_stoch",
     title="RSI/MFI/Stoch",
     description="RSI, money flow index and stochastic together; buy or sell where K crosses D with RSI and MFI extreme",
+    brief="RSI, money flow and stochastic together; buy or sell",
     overlay=False,
     compute=_compute,
     warmup=_warmup,

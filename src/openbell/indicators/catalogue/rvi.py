@@ -34,6 +34,7 @@ INDICATOR = Indicator(
     name="rvi",
     title="RVI",
     description="Ehlers' relative vigor index: smoothed moves from open to close over smoothed ranges, and its signal",
+    brief="Ehlers' relative vigor index, and its signal",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length + 6,

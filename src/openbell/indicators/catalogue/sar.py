@@ -87,6 +87,7 @@ INDICATOR = Indicator(
     name="sar",
     title="SAR",
     description="Wilder's parabolic stop and reverse: nears the price ever faster and changes sides when passed",
+    brief="Wilder's parabolic stop and reverse",
     overlay=True,
     compute=_compute,
     warmup=lambda start, increment, maximum: 2,  # noqa: ARG005 - takes every parameter

@@ -29,6 +29,7 @@ INDICATOR = Indicator(
     name="session_vp",
     title="SVP",
     description="Volume at each price, one profile per session, each with its point of control and value area",
+    brief="Volume at each price, one profile per session",
     overlay=True,
     profile=True,
     compute=_compute,

@@ -36,6 +36,7 @@ INDICATOR = Indicator(
     name="smi_ergodic",
     title="SMI Ergodic",
     description="True strength index of the close from -1 to 1, and its EMA as signal",
+    brief="True strength index from -1 to 1, and its signal",
     overlay=False,
     compute=_compute,
     warmup=warmup,

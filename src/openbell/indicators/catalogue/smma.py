@@ -16,6 +16,7 @@ INDICATOR = Indicator(
     name="smma",
     title="SMMA",
     description="Smoothed moving average of the close: Wilder's average, seeded with the simple one",
+    brief="Smoothed moving average of the close (Wilder's)",
     overlay=True,
     compute=_compute,
     warmup=lambda length: length,

@@ -51,6 +51,7 @@ INDICATOR = Indicator(
     name="squeeze",
     title="Squeeze",
     description="TTM squeeze: momentum by linear regression; on while the Bollinger bands lie within the Keltner channel",
+    brief="TTM squeeze: Bollinger within Keltner, with momentum",
     overlay=False,
     compute=_compute,
     warmup=lambda length, bb_mult, kc_mult: 2 * length - 1,  # noqa: ARG005 - takes every parameter

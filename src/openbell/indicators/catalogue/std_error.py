@@ -23,6 +23,7 @@ INDICATOR = Indicator(
     name="std_error",
     title="StdErr",
     description="Standard error of the least-squares line through the latest closes",
+    brief="Standard error of the least-squares line",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length,

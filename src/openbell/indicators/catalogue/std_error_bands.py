@@ -23,6 +23,7 @@ INDICATOR = Indicator(
     name="std_error_bands",
     title="Std Error Bands",
     description="Averaged end of the least-squares line through the closes, and averaged standard errors around it",
+    brief="Least-squares line with standard errors around it",
     overlay=True,
     compute=_compute,
     warmup=lambda length, errors, average, method: length + average - 1,  # noqa: ARG005 - takes every parameter

@@ -18,6 +18,7 @@ INDICATOR = Indicator(
     name="stoch",
     title="Stoch",
     description="Place of the close between the lowest low and the highest high, smoothed (K), and its average (D)",
+    brief="Place of the close in the range (K), and its average (D)",
     overlay=False,
     compute=_compute,
     warmup=lambda k, smooth, d: k + smooth + d - 2,

@@ -18,6 +18,7 @@ INDICATOR = Indicator(
     name="stoch_rsi",
     title="StochRSI",
     description="Place of Wilder's RSI between its own lowest and highest, smoothed (K), and its average (D)",
+    brief="Place of the RSI in its own range (K), its average (D)",
     overlay=False,
     compute=_compute,
     warmup=lambda rsi_length, stoch_length, k, d: stochastic_rsi_start(rsi_length, stoch_length) + k + d - 1,

@@ -59,6 +59,7 @@ INDICATOR = Indicator(
     name="supertrend",
     title="Supertrend",
     description="A stop that trails the price by average true ranges and changes sides when the close crosses it",
+    brief="A trailing stop that changes sides when crossed",
     overlay=True,
     compute=_compute,
     warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter

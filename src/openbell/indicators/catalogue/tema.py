@@ -16,6 +16,7 @@ INDICATOR = Indicator(
     name="tema",
     title="TEMA",
     description="Triple exponential moving average of the close: three EMAs, each of the one before",
+    brief="Triple exponential moving average of the close",
     overlay=True,
     compute=_compute,
     warmup=lambda length: 3 * length - 2,

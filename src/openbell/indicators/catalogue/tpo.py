@@ -73,6 +73,7 @@ INDICATOR = Indicator(
         "Time price opportunities: half-hour periods that came by each price, one profile per session with its point of "
         "control and value area"
     ),
+    brief="Time price opportunities: half hours at each price",
     overlay=True,
     profile=True,
     compute=_compute,

@@ -25,6 +25,7 @@ INDICATOR = Indicator(
     name="trend_strength",
     title="Trend Strength",
     description="Correlation of the latest closes with the bar number: 1 in a steady rise, -1 in a steady fall",
+    brief="Correlation of closes with time, -1 to 1",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length,

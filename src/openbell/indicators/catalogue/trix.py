@@ -37,6 +37,7 @@ INDICATOR = Indicator(
     name="trix",
     title="TRIX",
     description="Change of the triple EMA of the close's logarithm, times 10,000, and its EMA as signal",
+    brief="Change of the triple EMA of the log close, and its signal",
     overlay=False,
     compute=_compute,
     warmup=lambda length, signal: 3 * length + signal - 2,

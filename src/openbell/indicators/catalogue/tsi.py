@@ -27,6 +27,7 @@ INDICATOR = Indicator(
     name="tsi",
     title="TSI",
     description="True strength index: doubly smoothed change of the close in per cent of its size, and its signal",
+    brief="True strength index: doubly smoothed change, its signal",
     overlay=False,
     compute=_compute,
     warmup=lambda long, short, signal: long + short + signal - 1,

@@ -37,6 +37,7 @@ INDICATOR = Indicator(
     name="ultimate",
     title="UO",
     description="Ultimate oscillator: share of buying pressure in the true range over three horizons, the shortest first",
+    brief="Ultimate oscillator: buying pressure over three horizons",
     overlay=False,
     compute=_compute,
     warmup=lambda fast, middle, slow: max(fast, middle, slow) + 1,

@@ -27,6 +27,7 @@ INDICATOR = Indicator(
     name="vidya",
     title="VIDYA",
     description="Variable index dynamic average: an EMA that slows down as the Chande momentum nears 0",
+    brief="Variable index average: slow while momentum is near 0",
     overlay=True,
     compute=_compute,
     warmup=lambda length, cmo_length: max(length, cmo_length + 1),

@@ -23,6 +23,7 @@ INDICATOR = Indicator(
     name="volatility_close",
     title="Volatility C-C",
     description="Close-to-close volatility: sample deviation of the log returns in per cent a year, a bar as a day",
+    brief="Close-to-close volatility, in per cent a year",
     overlay=False,
     compute=_compute,
     warmup=lambda length, days: length + 1,  # noqa: ARG005 - takes every parameter

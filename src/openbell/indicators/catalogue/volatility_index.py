@@ -45,6 +45,7 @@ INDICATOR = Indicator(
     name="volatility_index",
     title="Volatility Index",
     description="Wilder's stop-and-reverse level: average true ranges from the extreme close of the position",
+    brief="Wilder's stop-and-reverse level, by true ranges",
     overlay=False,
     compute=_compute,
     warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter

@@ -35,6 +35,7 @@ INDICATOR = Indicator(
     name="volatility_ohlc",
     title="Volatility OHLC",
     description="Garman-Klass volatility from open, high, low and close in per cent a year, a bar as a day",
+    brief="Garman-Klass volatility, in per cent a year",
     overlay=False,
     compute=_compute,
     warmup=lambda length, days: length,  # noqa: ARG005 - takes every parameter

@@ -54,6 +54,7 @@ INDICATOR = Indicator(
     name="volatility_stop",
     title="Volatility Stop",
     description="A stop at average true ranges from the extreme close since it last changed sides, and its direction",
+    brief="A stop at true ranges from the extreme close",
     overlay=True,
     compute=_compute,
     warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter

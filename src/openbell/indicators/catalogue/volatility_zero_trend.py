@@ -23,6 +23,7 @@ INDICATOR = Indicator(
     name="volatility_zero_trend",
     title="Volatility ZT",
     description="Close-to-close volatility with a mean of 0: root mean square of the log returns in per cent a year",
+    brief="Close-to-close volatility with a mean of 0",
     overlay=False,
     compute=_compute,
     warmup=lambda length, days: length + 1,  # noqa: ARG005 - takes every parameter

@@ -26,6 +26,7 @@ INDICATOR = Indicator(
     name="volume_balance",
     title="Volume Balance",
     description="Volume of bars with a higher close in per cent of all volume; 50 if there is none",
+    brief="Volume of rising bars, in per cent of all volume",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length + 1,

@@ -23,6 +23,7 @@ INDICATOR = Indicator(
     name="volume_macd",
     title="Volume MACD",
     description="Difference of a fast and a slow volume-weighted average, its EMA as signal, and their difference",
+    brief="Fast less slow volume-weighted average, its signal",
     overlay=False,
     compute=_compute,
     warmup=lambda fast, slow, signal: max(fast, slow) + signal - 1,

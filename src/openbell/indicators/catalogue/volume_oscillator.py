@@ -23,6 +23,7 @@ INDICATOR = Indicator(
     name="volume_oscillator",
     title="Volume Osc",
     description="A short less a long EMA of the volume, in per cent of the long one",
+    brief="Short less long EMA of the volume, in per cent",
     overlay=False,
     compute=_compute,
     warmup=lambda **lengths: max(lengths.values()),

@@ -40,6 +40,7 @@ INDICATOR = Indicator(
     name="volume_profile",
     title="VPVR",
     description="Volume at each price of the bars shown, or of the newest range_bars, its point of control and value area",
+    brief="Volume at each price, point of control, value area",
     overlay=True,
     profile=True,
     compute=_compute,

@@ -72,6 +72,7 @@ INDICATOR = Indicator(
         "Volume spread analysis: range and volume over their averages (0 if these are 0), and the close's place in the "
         "range (0.5 if there is none)"
     ),
+    brief="Volume spread analysis: range and volume, close's place",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length,

@@ -34,6 +34,7 @@ INDICATOR = Indicator(
     name="vortex",
     title="VI",
     description="Vortex indicator: upward and downward reach between neighbouring bars over the true range",
+    brief="Vortex indicator: upward and downward reach",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length + 1,

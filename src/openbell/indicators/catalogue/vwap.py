@@ -35,6 +35,7 @@ INDICATOR = Indicator(
         "Volume-weighted average price since the session began (UTC day where trading never stops), of the regular-hours "
         "part of each bar: the mean of its high, low and close by its volume"
     ),
+    brief="Volume-weighted average price since the session began",
     overlay=True,
     compute=_compute,
     warmup=lambda: 1,

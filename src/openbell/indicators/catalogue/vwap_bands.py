@@ -55,6 +55,7 @@ INDICATOR = Indicator(
         "The session's VWAP and volume-weighted deviations of the typical price around it; "
         "without width where a bar is a whole session"
     ),
+    brief="The session's VWAP with weighted deviations around it",
     overlay=True,
     compute=_compute,
     warmup=lambda multiplier: 1,  # noqa: ARG005 - takes every parameter

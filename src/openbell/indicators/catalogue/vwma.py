@@ -29,6 +29,7 @@ INDICATOR = Indicator(
     name="vwma",
     title="VWMA",
     description="Moving average of the close in which each bar weighs what it traded",
+    brief="Volume-weighted moving average of the close",
     overlay=True,
     compute=_compute,
     warmup=lambda length: length,

@@ -42,6 +42,7 @@ INDICATOR = Indicator(
     name="wavetrend",
     title="WaveTrend",
     description="Distance of the typical price from its EMA in units of its usual distance (WT1), and WT1's average (WT2)",
+    brief="WaveTrend: distance of price from its EMA (WT1, WT2)",
     overlay=False,
     compute=_compute,
     warmup=wave_warmup,

@@ -27,6 +27,7 @@ INDICATOR = Indicator(
     name="williams_r",
     title="Williams %R",
     description="Distance of the close below the highest high, in per cent of the range of the newest bars",
+    brief="Williams %R: distance below the highest high",
     overlay=False,
     compute=_compute,
     warmup=lambda length: length,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from json import dumps as _json
-from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import Field
@@ -201,8 +200,6 @@ async def _basis(
 
 
 _KINDS = {bool: "boolean", str: "string", int: "integer", float: "number"}
-_SHORT_DESCRIPTION = 60
-"""Characters of a description in the whole catalogue."""
 
 
 async def list_indicators(_call: Call, given: CatalogueInput) -> Result[shapes.CatalogueResponse]:
@@ -220,7 +217,7 @@ def _short_entry(indicator: Indicator) -> shapes.IndicatorShape:
     return {
         "name": indicator.name,
         "aliases": list(indicator.aliases),
-        "description": shorten(indicator.description, _SHORT_DESCRIPTION, placeholder="…"),
+        "description": indicator.brief or indicator.description,
         "parameters": [
             f"{each.name}: {_KINDS[type(each.default)]} = {_json(each.default)}" for each in indicator.parameters
         ],
