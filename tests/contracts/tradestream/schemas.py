@@ -72,6 +72,7 @@ def _check_declared(declared: dict[str, Any], wanted: dict[str, Any], where: str
     """Compares one schema. Returns the fields in it that may be null."""
     kinds = declared.get("anyOf", [declared])
     null = {where} if any(kind["type"] == "null" for kind in kinds) else set()
+    assert not null or "null" in declared.get("description", ""), f"{where} does not say when it is null"
     (ours,) = (kind for kind in kinds if kind["type"] != "null")
     ours = {**without(declared, "anyOf"), **ours}
     for key in ("type", "enum", "format"):

@@ -97,8 +97,10 @@ class Price(Stated):
     """The current price and its changes in per cent; null if there was no price at the earlier time."""
 
     price: Exact
-    change_1h: Computed | None
-    change_24h: Annotated[Computed | None, Field(description="of a stock whose market is closed: since previous_close")]
+    change_1h: Annotated[Computed | None, Field(description="per cent; null if no bar is old enough")]
+    change_24h: Annotated[
+        Computed | None, Field(description="of a stock whose market is closed: since previous_close; null as change_1h")
+    ]
     change_24h_since: Annotated[str | None, Field(description="the time of the price that it is compared with")]
     volume_24h: Exact
     previous_close: Annotated[

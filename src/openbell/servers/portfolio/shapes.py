@@ -34,7 +34,7 @@ class PositionShape(Opened):
     current_price: Annotated[Exact | None, Field(description="null if there is none; note says why")]
     price_time: Annotated[str | None, Field(description="when the bar of that price ended")]
     session: Annotated[str, Field(description="of its market")]
-    unrealized_pnl: Exact | None
+    unrealized_pnl: Annotated[Exact | None, Field(description="null as current_price")]
     unrealized_pnl_pct: Annotated[Computed | None, Field(description="of what was paid")]
     market_value: Annotated[Exact | None, Field(description="size times price, negative if short")]
     weight_pct: Annotated[Computed | None, Field(description="of the account's equity")]
@@ -54,10 +54,12 @@ class PositionPage(StatedOfAccount):
 class BalanceShape(StatedOfAccount):
     """The account's money."""
 
-    total_balance: Annotated[Exact | None, Field(description="cash and what the positions are worth")]
+    total_balance: Annotated[
+        Exact | None, Field(description="cash and what the positions are worth; null if one has no price")
+    ]
     available_balance: Annotated[Exact, Field(description="what new positions may still tie up")]
-    margin_used: Exact | None
-    unrealized_pnl: Exact | None
+    margin_used: Annotated[Exact | None, Field(description="null as total_balance")]
+    unrealized_pnl: Annotated[Exact | None, Field(description="null as total_balance")]
     cash: Exact
     started_with: Annotated[Exact, Field(description="cash when the account began")]
     total_return_pct: Annotated[Computed | None, Field(description="of the balance since then")]
