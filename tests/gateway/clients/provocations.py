@@ -38,9 +38,9 @@ DESKS: dict[str, dict[str, str]] = {
 }
 """The settings of each desk: `stored` has old minutes of AAPL, `guarded` an account whose token is not given.
 
-`cut off` and `live` have a feed that does not respond. The clock of `cut off` stands, so that a call waits until the feed has
-failed; the orders of `live` go to a broker that does not respond either. The records of `broken` are no database, and its
-bars are in a database that does not respond. The last three ask servers that `test_errors.py` starts.
+`cut off` and `live` have a feed that does not respond. The clock of `cut off` stands, so that a call waits until the feed
+has failed; the orders of `live` go to a broker that does not respond either. The records of `broken` are no database, and
+its bars are in a database that does not respond. The last three ask servers that `test_errors.py` starts.
 """
 VENDOR = {
     "ALPACA_API_KEY": "key",
@@ -198,18 +198,26 @@ _PROVOKED: list[tuple[str, str, str, dict[str, Any], str | int]] = [
     ("cut off", "chartgen", "place_order", {**_ORDER, "symbol": AAPL}, "DataError"),
     ("live", "chartgen", "place_order", {**_ORDER, "symbol": AAPL}, "BrokerError"),
 ]
-for _desk in ("of a vendor that refuses", "of a vendor that is busy"):
-    _PROVOKED.append((_desk, "chart-image", "fetch_chart_documentation", {"section": "exchanges"}, "VendorError"))
-    for _tool in ("get_exchanges", "get_symbols", "generate_chart_image"):
-        _PROVOKED.append((_desk, "chart-image", _tool, SAMPLES["chart-image"][_tool][0], "VendorError"))
-for _symbol, _kind in (("?", "InvalidSymbol"), ("ZZZZ", "UnknownSymbol")):
-    for _tool, _more in {
-        "generate_chart": {},
-        "get_indicators": {"indicators": ["rsi"]},
-        "place_order": _ORDER,
-        "set_alert": _CONDITION,
-    }.items():
-        _PROVOKED.append(("stored", "chartgen", _tool, {**_more, "symbol": _symbol}, _kind))
+_EXPLORED = {
+    "fetch_chart_documentation": {"section": "exchanges"},
+    **{tool: SAMPLES["chart-image"][tool][0] for tool in ("get_exchanges", "get_symbols", "generate_chart_image")},
+}
+_PROVOKED += [
+    (desk, "chart-image", tool, arguments, "VendorError")
+    for desk in ("of a vendor that refuses", "of a vendor that is busy")
+    for tool, arguments in _EXPLORED.items()
+]
+_OF_A_SYMBOL: dict[str, dict[str, Any]] = {
+    "generate_chart": {},
+    "get_indicators": {"indicators": ["rsi"]},
+    "place_order": _ORDER,
+    "set_alert": _CONDITION,
+}
+_PROVOKED += [
+    ("stored", "chartgen", tool, {**more, "symbol": symbol}, kind)
+    for symbol, kind in (("?", "InvalidSymbol"), ("ZZZZ", "UnknownSymbol"))
+    for tool, more in _OF_A_SYMBOL.items()
+]
 
 _PLANS: dict[str, bytes] = {
     **{kind: failure(status, kind) for kind, status in STATUSES.items()},
