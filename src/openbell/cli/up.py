@@ -16,6 +16,7 @@ import typer
 
 from openbell.cli.allocator import tune_allocator
 from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, service_settings
+from openbell.cli.frozen_objects import freeze_now_and_later
 from openbell.cli.shutdown import at_forced_end, on_stop_of
 from openbell.desk.desk import Desk
 from openbell.desk.events.supervision import first_failure
@@ -160,6 +161,7 @@ async def _up(desk: Desk, listener: socket) -> None:
     collector: Collector = Collector(desk.bars, desk.watchlist, desk.hub)
     desk.health.collector = collector.status
     async with desk, serving(desk, listener) as gateway:
+        freeze_now_and_later()
         typer.echo(
             f"MCP over HTTP: {gateway.base}/mcp (chartgen), {gateway.base}/SERVER/mcp; docs/gateway.md", err=True
         )

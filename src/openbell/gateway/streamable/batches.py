@@ -53,6 +53,8 @@ async def answer(post: Post, messages: list[Any], handle: Handle, permit: Permit
     waiting = _Waiting(messages, soft)
     try:
         for number, message in enumerate(messages):
+            # Messages that wait for nothing would be one step of the event loop together.
+            await asyncio.sleep(0)
             if gone.done():
                 return
             if number and not await permit.holds():
