@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import selectors
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,34 @@ def test_attack_connections_that_are_all_busy_leave_health_reachable(limited: Up
 
         wait_for(answered, "health to be answered")
     wait_for(lambda: _calls(limited), "calls to be answered")
+
+
+def test_attack_requests_that_are_refused_before_their_bodies_arrive_hold_no_connection(limited: Up) -> None:
+    """Nobody reads the rest of such a request: its connection is closed as an idle one is, whoever has sent it."""
+    refused = limited.bytes_of("POST", "/mcp", b"x" * 100, None)[:-99]
+    with ExitStack() as stack:
+        for _ in range(1_100):
+            connection = stack.enter_context(limited.connect())
+            with suppress(ConnectionError):
+                connection.sendall(refused)
+        began = time.monotonic()
+        wait_for(lambda: _calls(limited), "calls to be answered")
+        assert time.monotonic() - began < 10, "they were closed only when their time was over"
+
+
+def test_attack_streams_of_one_principal_leave_connections_for_others(limited: Up) -> None:
+    """One principal opens at most a quarter of the 752 connections as streams."""
+    stream = limited.bytes_of("GET", "/mcp", None, "bob", Accept="text/event-stream")
+    with ExitStack() as stack:
+        held = [stack.enter_context(limited.connect()) for _ in range(700)]
+        for connection in held:
+            connection.sendall(stream)
+        heads = [connection.recv(20) for connection in held]
+        assert sum(b" 200 " in head for head in heads) == 188
+        assert sum(b" 429 " in head for head in heads) == 512
+        for connection in (stack.enter_context(limited.connect()) for _ in range(400)):
+            connection.sendall(stream)
+        wait_for(lambda: _calls(limited), "calls to be answered")
 
 
 def _calls(up: Up) -> bool:

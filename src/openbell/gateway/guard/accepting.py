@@ -40,7 +40,7 @@ class Connection(Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """True if it waits for a request."""
+        """True if no request of it is being answered."""
 
 
 def most_connections() -> int:

@@ -45,10 +45,10 @@ class TimedProtocol(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """True if the connection waits for a request."""
+        """True if the connection waits for a request, or for the rest of one that was refused before its body arrived."""
         cycle = cast("RequestResponseCycle | None", self.cycle)  # None before the first request
         answered = cycle is None or cycle.response_complete
-        return self.conn.their_state is h11.IDLE and answered and not self.transport.is_closing()
+        return self.conn.their_state in {h11.IDLE, h11.SEND_BODY} and answered and not self.transport.is_closing()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio."""

@@ -17,6 +17,7 @@ from typing import Any
 from openbell.desk.alerts.inbox import Inbox
 from openbell.desk.events.supervision import Supervisor
 from openbell.gateway.admission import Permit
+from openbell.gateway.guard.accepting import most_connections
 from openbell.gateway.guard.limits import Claim, Slots
 from openbell.gateway.guard.refusals import Refusal
 from openbell.gateway.streamable import wire
@@ -33,10 +34,9 @@ Pushed = Callable[[Principal], frozenset[str]]
 KEEP_ALIVE_SECONDS = 30.0
 MOST_STREAMS = 5_000
 MOST_STREAMS_EACH = 2_000
+_SHARE, _SHARE_EACH = 0.75, 0.25
+"""Of the connections of this process: streams leave some for requests, and those of one principal leave some for others."""
 _BUSY = Refusal(503, "too_many_streams", "Too many streams are open: retry later.", 5.0)
-_TOO_MANY = Refusal(
-    429, "too_many_streams", f"This principal has {MOST_STREAMS_EACH:,} open streams: close one before another.", 5.0
-)
 _CLOSING = Refusal(503, "closing", "This process of the gateway stops: retry at another one, or later.", 1.0)
 
 
@@ -51,13 +51,18 @@ class PushStreams:
         keep_alive: float = KEEP_ALIVE_SECONDS,
         supervisor: Supervisor | None = None,
     ) -> None:
-        """`inbox` returns the inbox; None if this desk cannot push from it. `each` is the limit of one principal.
+        """`inbox` returns the inbox; None if this desk cannot push from it. `each` is the limit of one principal; with few
+        handles, fewer streams are allowed.
 
         `supervisor` runs the readers of the queue.
         """
         self._inbox = inbox
         self._supervisor = supervisor or Supervisor()
-        self._slots = Slots(most, each, busy=_BUSY, too_many=_TOO_MANY)
+        connections = most_connections()
+        each = min(each, int(_SHARE_EACH * connections))
+        text = f"This principal has {each:,} open streams: close one before another."
+        too_many = Refusal(429, "too_many_streams", text, 5.0)
+        self._slots = Slots(min(most, int(_SHARE * connections)), each, busy=_BUSY, too_many=too_many)
         self._keep_alive = keep_alive
         self._channels: dict[str, Channel] = {}
         self._recorder = Recorder()
