@@ -25,12 +25,12 @@ class Watched:
         self._time = time
         self.slow: list[str] = []
 
-    def post(self, body: Any, path: str, what: str) -> Answer:
+    def post(self, body: Any, path: str, what: str, **headers: str) -> Answer:
         """The answer to a message; one that stops the loop is noted."""
         # The first use of a part loads it, once in the life of a process, and what a call leaves to do counts with the next.
         for _ in range(3):
             self._time.take()
-            answer = self.gateway.post(body, path=path)
+            answer = self.gateway.post(body, path=path, **headers)
             seconds, callback = self._time.take()
             if seconds < LONGEST:
                 return answer
@@ -155,6 +155,22 @@ def test_attack_no_json_stops_the_event_loop(watched: Watched, what: str) -> Non
         start = f'{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"capabilities":{{}},"_meta":{{}},"a":'
         answer = watched.post(start.encode() + BODIES[what] + b"}}", "/mcp", f"{what} in {method}")
         assert answer.status == (200 if what in READ else 400), (method, answer.body[:200])
+
+
+BATCH = {
+    "get_candles": ("/market-data/mcp", {"symbol": "AAPL", "timeframe": "1d", "limit": 1_000}),
+    "list_indicators": ("/mcp", {}),
+    "construct_chart_config": ("/chart-image/mcp", {"naturalLanguage": "NVDA 4h with rsi and macd " * 30}),
+}
+
+
+@pytest.mark.parametrize("tool", BATCH)
+def test_attack_no_batch_stops_the_event_loop(watched: Watched, tool: str) -> None:
+    """Fifty calls that wait for nothing, because their answers are cached or quick, let others be served in between."""
+    path, given = BATCH[tool]
+    calls = [message("tools/call", {"name": tool, "arguments": given}, number) for number in range(50)]
+    answer = watched.post(calls, path, f"50 × {tool}", MCP_Protocol_Version="2025-03-26")
+    assert answer.status == 200 and len(answer.json) == 50
 
 
 def test_attack_names_of_tools_and_methods_do_not_stop_the_event_loop(watched: Watched) -> None:
