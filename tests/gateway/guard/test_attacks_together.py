@@ -1,0 +1,144 @@
+"""All attacks at the same time: another principal's calls are answered."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.gateway.guard.serving import read
+from tests.gateway.streamable.gateways import Up, message
+
+LONGEST = 0.5
+"""Seconds in which 95 of 100 calls are answered."""
+CALLS = 60
+SYMBOLS = ("AAPL", "MSFT", "NVDA", "AMZN", "GOOGL", "META", "TSLA", "BTC/USD", "ETH/USD")
+SPEC = {
+    "indicators": [{"id": "fast", "type": "EMA", "params": {"period": "${period}"}}],
+    "entry_conditions": [{"type": "CROSSED_UP", "indicator": "fast", "params": {"crosses": "close"}}],
+    "exit_conditions": [{"type": "CROSSED_DOWN", "indicator": "fast", "params": {"crosses": "close"}}],
+    "description": "\x1b]0;a title\x07\u202e",
+}
+
+
+def _attacks(up: Up) -> dict[str, tuple[int, list[bytes]]]:
+    """The connections and the requests of each attack."""
+
+    def call(path: str, tool: str, who: str = "alice", **arguments: Any) -> bytes:
+        body = json.dumps(message("tools/call", {"name": tool, "arguments": arguments})).encode()
+        return up.bytes_of("POST", path, body, who, Connection="close")
+
+    def plain(method: str, path: str, body: bytes | None, **headers: str) -> bytes:
+        return up.bytes_of(method, path, body, None, Connection="close", **headers)
+
+    form, page = {"Content_Type": "application/x-www-form-urlencoded"}, {"Origin": "https://other.example"}
+    decision = {"symbol": "AAPL", "action": "BUY", "confidence": 0.5, "reasoning": "r" * 10_000}
+    registration = b'{"redirect_uris": ["http://127.0.0.1/callback"]}'
+    specs = [
+        {**SPEC, "name": f"FLOOD_{at}", "parameters": [{"name": "period", "type": "INTEGER", "min": 5, "max": at + 20}]}
+        for at in range(200)
+    ]
+    candles = {"timeframe": "5m", "limit": 1_000, "offset": 4_000, "force_refresh": True}
+    return {
+        "unknown arguments": (
+            1,
+            [call("/market-data/mcp", "get_candles", "reader", **{f"k{n}": 1 for n in range(49_000)})],
+        ),
+        "many lists": (1, [call("/market-data/mcp", "get_candles", "reader", symbol=[[]] * 49_000)]),
+        "cookies": (
+            2,
+            [plain("POST", "/authorize/consent", b"form=e30.x", Cookie='a="' + "\\" * 15_000 + '"', **form)],
+        ),
+        "unfinished bodies": (100, [plain("POST", "/mcp", b"x" * 100)[:-99]]),
+        "candles": (60, [call("/market-data/mcp", "get_candles", symbol=each, **candles) for each in SYMBOLS]),
+        "specs": (1, [call("/strategy-db/mcp", "submit_new_spec", **spec) for spec in specs]),
+        "searches": (4, [call("/strategy/mcp", "get_top_strategies", symbol=each) for each in SYMBOLS]),
+        "charts": (
+            8,
+            [call("/mcp", "generate_chart", symbol=each, bars=1_000, indicators=["rsi"]) for each in SYMBOLS],
+        ),
+        "decisions": (2, [call("/decisions/mcp", "save_decision", **decision)]),
+        "refusals": (4, [call("/mcp", "place_order", "reader")]),
+        "registrations": (1, [plain("POST", "/register", registration, Content_Type="application/json")]),
+        "pages": (1, [plain("POST", "/mcp", b"{}", Content_Type="application/json", **page)]),
+        "stores": (1, [call("/chart-image/mcp", "get_symbols", exchange="NASDAQ")]),
+    }
+
+
+@contextmanager
+def _attacked(up: Up) -> Iterator[None]:
+    """Under all attacks. Each must be answered before, and go on while the context lasts."""
+    attacks = {
+        name: (connections, [b64encode(each).decode() for each in requests])
+        for name, (connections, requests) in _attacks(up).items()
+    }
+    command, pipe = [sys.executable, "-m", "tests.gateway.guard.attacker"], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as attacker:
+        try:
+            assert attacker.stdin and attacker.stdout
+            attacker.stdin.write(json.dumps({"port": up.port, "attacks": attacks}) + "\n")
+            attacker.stdin.flush()
+            before = json.loads(attacker.stdout.readline())
+            assert set(before) == set(attacks)
+            yield
+            assert attacker.poll() is None
+        finally:
+            attacker.kill()
+
+
+def _p95(up: Up) -> float:
+    """Seconds in which 95 of 100 calls of bob are answered, over one connection."""
+    asked = [
+        ("/market-data/mcp", "get_current_price", {"symbol": "AAPL", "force_refresh": True}),
+        (
+            "/market-data/mcp",
+            "get_candles",
+            {"symbol": "ETH/USD", "timeframe": "1h", "limit": 50, "force_refresh": True},
+        ),
+        ("/mcp", "list_alerts", {}),
+        ("/portfolio/mcp", "get_balance", {}),
+    ]
+    spent = []
+    with up.connect() as connection:
+        for at in range(CALLS):
+            path, tool, arguments = asked[at % len(asked)]
+            body = json.dumps(message("tools/call", {"name": tool, "arguments": arguments})).encode()
+            began = time.monotonic()
+            connection.sendall(up.bytes_of("POST", path, body, "bob"))
+            answer = read(connection)
+            spent.append(time.monotonic() - began)
+            assert answer.status == 200 and answer.json["result"]["isError"] is False, answer.body[:300]
+    return statistics.quantiles(spent, n=20)[-1]
+
+
+def _slowdown() -> float:
+    """How many times longer than alone a program computes now, because others use the processors too."""
+    began, used = time.monotonic(), time.process_time()
+    while time.process_time() - used < 0.2:
+        pass
+    return (time.monotonic() - began) / 0.2
+
+
+def test_attack_all_of_them_at_once_leave_another_principal_its_answers(tmp_path: Path) -> None:
+    """95 of 100 calls take at most half a second, more where other programs run; and the desk ends in 5 s."""
+    with Up(tmp_path) as up:
+        _p95(up)  # loads what the calls use
+        slowdown = _slowdown()
+        with _attacked(up):
+            found = _p95(up)
+        slowdown = max(1.0, slowdown, _slowdown())
+        assert found <= LONGEST * slowdown, (
+            f"{found * 1000:.0f} ms; the machine is {slowdown:.1f} times slower than alone"
+        )
+        print(f"{found * 1000:.0f} ms; the machine is {slowdown:.1f} times slower than alone")
+        with _attacked(up):
+            began = time.monotonic()
+            assert up.stop() == 0
+            assert time.monotonic() - began < 5
