@@ -99,6 +99,73 @@ def test_attack_a_long_text_that_is_stored_once_is_not_copied_into_every_row(tmp
     assert memory < MOST_MB
 
 
+def test_attack_values_of_a_fixed_length_that_are_stored_once_are_not_decoded(tmp_path: Path) -> None:
+    """One value of 20 kB stands in each of 400,000 rows: 2 MB on disk, 8 GB in memory."""
+    path = tmp_path / "fixed.parquet"
+    kind = pa.binary(20_000)
+    part = table(4_000, note=pa.array([b"x" * 20_000], kind).take(pa.array(np.zeros(4_000, np.int32))))
+    with pq.ParquetWriter(path, part.schema, compression="zstd") as writer:
+        for _ in range(100):
+            writer.write_table(part)
+    assert path.stat().st_size < 3_000_000
+
+    code, memory, said = imported(tmp_path / "home", path)
+
+    assert (code, "decodes to 7,6" in said) == (1, True), said
+    assert memory < MOST_MB
+
+
+def test_attack_a_parquet_file_whose_metadata_states_other_sizes_is_refused(tmp_path: Path) -> None:
+    """The sizes at the end of the file are lies; those of its pages count, which the decoder believes."""
+    path = tmp_path / "lie.parquet"
+    pq.write_table(
+        table(1_000, note=pa.array(["A" * 1_000_000] * 1_000)),
+        path,
+        compression="zstd",
+        use_dictionary=False,
+        data_page_size=2**30,
+    )
+    data = path.read_bytes()
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    group = pq.read_metadata(path).row_group(0)
+    lies = data[footer:]
+    for size in (group.column(6).total_uncompressed_size, group.total_byte_size):
+        assert lies.count(_number(size, 5)) == 1
+        lies = lies.replace(_number(size, 5), _number(5_000, 5))
+    path.write_bytes(data[:footer] + lies)
+    assert pq.read_metadata(path).row_group(0).column(6).total_uncompressed_size == 5_000
+
+    code, memory, said = imported(tmp_path / "home", path)
+
+    assert (code, "decodes to 954 MB" in said) == (1, True), said
+    assert memory < MOST_MB
+
+
+def _number(value: int, length: int) -> bytes:
+    """A number of Thrift's compact protocol in a given number of bytes."""
+    parts = [value << 1 >> 7 * at & 127 for at in range(length)]
+    return bytes([*(part | 128 for part in parts[:-1]), parts[-1]])
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd", "gzip"])
+def test_files_of_many_pages_are_read(compression: str, version: str) -> None:
+    whole = table(5_000, note=pa.array([f"note {at % 700}" for at in range(5_000)]))
+    for dictionary in (True, False):
+        file = pa.BufferOutputStream()
+        pq.write_table(
+            whole,
+            file,
+            compression=compression,
+            use_dictionary=dictionary,
+            data_page_version=version,
+            data_page_size=1_000,
+            row_group_size=2_000,
+            write_page_checksum=True,
+        )
+        assert parquet_tables.parquet_table(file.getvalue().to_pybytes()).equals(whole)
+
+
 @pytest.mark.parametrize("stored_once", [False, True], ids=["in rows", "in a dictionary"])
 def test_attack_a_small_feather_file_that_decodes_to_many_times_its_size_is_refused(
     tmp_path: Path, stored_once: bool

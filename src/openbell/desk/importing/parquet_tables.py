@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from openbell.desk.importing.content import check_decoded_size
+from openbell.desk.importing.page_sizes import unpacked_bytes
 from openbell.market.errors import InvalidParameter
 
 ORIGIN, ADJUSTMENT = b"openbell.origin", b"openbell.adjustment"
@@ -25,7 +26,7 @@ def parquet_table(data: bytes) -> Any:
 
     try:
         found = parquet.read_metadata(pa.BufferReader(data))
-        _check_sizes(found, len(data))
+        _check_sizes(found, data)
         schema = parquet.read_schema(pa.BufferReader(data))
         if (schema.metadata or {}).get(ORIGIN) == b"simulated":
             raise InvalidParameter("holds simulated bars, which cannot be imported as real ones")
@@ -35,7 +36,7 @@ def parquet_table(data: bytes) -> Any:
         file = parquet.ParquetFile(pa.BufferReader(data), page_checksum_verification=True, read_dictionary=texts)
         table = file.read(columns=[each.name for each in flat])
         return _with_short_texts(table).replace_schema_metadata(schema.metadata)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise InvalidParameter(f"is not a readable Parquet file: {str(error).partition(chr(10))[0]}") from error
 
 
@@ -46,15 +47,27 @@ def check_counts(rows: int, columns: int) -> None:
             raise InvalidParameter(f"has {count:,} {what}, at most {most:,} can be read: split it into several files")
 
 
-def _check_sizes(found: Any, packed: int) -> None:
-    """Raise `InvalidParameter` if a file has too many rows or columns, or decodes to too many bytes."""
+def _check_sizes(found: Any, data: bytes) -> None:
+    """Raise `InvalidParameter` if a file has too many rows or columns, or decodes to too many bytes.
+
+    Raises `ValueError` if a page cannot be found.
+    """
     check_counts(found.num_rows, found.num_columns)
+    widths = [_width(found.schema.column(column)) for column in range(found.num_columns)]
     size = 0
     for group in range(found.num_row_groups):
-        for column in range(found.num_columns):
+        for column, width in enumerate(widths):
             chunk = found.row_group(group).column(column)
-            size += max(chunk.total_uncompressed_size, chunk.num_values * _BYTES.get(chunk.physical_type, 4))
-    check_decoded_size(size, packed)
+            offsets = filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset))
+            begin = min(offsets, default=len(data))  # without rows there are no pages
+            pages = unpacked_bytes(data, begin, min(begin + chunk.total_compressed_size, len(data)))
+            size += max(pages, chunk.num_values * width)
+    check_decoded_size(size, len(data))
+
+
+def _width(column: Any) -> int:
+    """Returns the bytes of a decoded value of a column, at least."""
+    return max(column.length, _BYTES.get(column.physical_type, 4))
 
 
 def _is_text(kind: Any) -> bool:
