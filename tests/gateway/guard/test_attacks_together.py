@@ -31,7 +31,7 @@ SPEC = {
 def _attacks(up: Up) -> dict[str, tuple[int, list[bytes]]]:
     """The connections and the requests of each attack."""
 
-    def call(path: str, tool: str, who: str = "alice", **arguments: Any) -> bytes:
+    def call(path: str, tool: str, /, who: str = "alice", **arguments: Any) -> bytes:
         body = json.dumps(message("tools/call", {"name": tool, "arguments": arguments})).encode()
         return up.bytes_of("POST", path, body, who, Connection="close")
 
@@ -39,17 +39,18 @@ def _attacks(up: Up) -> dict[str, tuple[int, list[bytes]]]:
         return up.bytes_of(method, path, body, None, Connection="close", **headers)
 
     form, page = {"Content_Type": "application/x-www-form-urlencoded"}, {"Origin": "https://other.example"}
-    decision = {"symbol": "AAPL", "action": "BUY", "confidence": 0.5, "reasoning": "r" * 10_000}
+    decision: dict[str, Any] = {"symbol": "AAPL", "action": "BUY", "confidence": 0.5, "reasoning": "r" * 10_000}
     registration = b'{"redirect_uris": ["http://127.0.0.1/callback"]}'
-    specs = [
+    specs: list[dict[str, Any]] = [
         {**SPEC, "name": f"FLOOD_{at}", "parameters": [{"name": "period", "type": "INTEGER", "min": 5, "max": at + 20}]}
         for at in range(200)
     ]
-    candles = {"timeframe": "5m", "limit": 1_000, "offset": 4_000, "force_refresh": True}
+    unknown: dict[str, Any] = {f"k{n}": 1 for n in range(49_000)}
+    candles: dict[str, Any] = {"timeframe": "5m", "limit": 1_000, "offset": 4_000, "force_refresh": True}
     return {
         "unknown arguments": (
             1,
-            [call("/market-data/mcp", "get_candles", "reader", **{f"k{n}": 1 for n in range(49_000)})],
+            [call("/market-data/mcp", "get_candles", "reader", **unknown)],
         ),
         "many lists": (1, [call("/market-data/mcp", "get_candles", "reader", symbol=[[]] * 49_000)]),
         "cookies": (

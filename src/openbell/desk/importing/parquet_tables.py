@@ -67,7 +67,8 @@ def _check_sizes(found: Any, data: bytes) -> None:
 
 def _width(column: Any) -> int:
     """Returns the bytes of a decoded value of a column, at least."""
-    return max(column.length, _BYTES.get(column.physical_type, 4))
+    length: int = column.length
+    return max(length, _BYTES.get(column.physical_type, 4))
 
 
 def _is_text(kind: Any) -> bool:
