@@ -92,6 +92,37 @@ def test_two_files_of_one_series_in_one_command_equal_two_commands_in_either_ord
     assert len(candles(tmp_path / "turned", "AAPL", "1d")) == 63
 
 
+def test_files_that_replace_bars_of_a_feed_leave_those_between_the_files(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        with closing(store_of(tmp_path / name)) as store:
+            store.write([bars_of(AAPL, DAYS)], LIVE, covers=Span(DAYS[0], DAYS[-1] + 86400))
+    first, second = (file_of(tmp_path / f"{n}.csv", days) for n, days in enumerate([DAYS[:10], DAYS[80:90]]))
+    options = ("--symbol", "AAPL", "--replace", "--adjustment", "raw")
+    load_files(tmp_path / "one", second, first, *options)
+    for each in (first, second):
+        load_files(tmp_path / "two", each, *options)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    with closing(store_of(tmp_path / "one")) as store:
+        assert store.read(AAPL, 0, EVER).time.tolist() == DAYS
+        assert store.gaps(AAPL, Span(DAYS[0], DAYS[-1])) == []
+
+
+def test_files_that_together_hold_all_bars_replace_them_with_others_of_another_adjustment(tmp_path: Path) -> None:
+    for name in ("split", "whole"):
+        with closing(store_of(tmp_path / name)) as store:
+            store.write([bars_of(AAPL, DAYS[:60])], LIVE, covers=Span(DAYS[0], DAYS[60]))
+    parts = [file_of(tmp_path / f"{n}.csv", days) for n, days in enumerate([DAYS[20:45], DAYS[45:70], DAYS[:20]])]
+    load_files(tmp_path / "whole", file_of(tmp_path / "whole.csv", DAYS[:70]), "--symbol", "AAPL", "--replace")
+    load_files(tmp_path / "split", *parts, "--symbol", "AAPL", "--replace")
+    assert contents(tmp_path / "split") == contents(tmp_path / "whole")
+    assert len(candles(tmp_path / "split", "AAPL", "1d")) == 70
+
+    words = ("--symbol", "AAPL", "--adjustment", "raw", "--replace")
+    refused = run(tmp_path / "split", "import", *map(str, parts[:2]), *words, FEED="none")
+    assert refused.returncode == 1
+    assert "the store has 20 bars of AAPL 1d that are not in the file" in refused.stderr
+
+
 def test_two_members_of_a_zip_file_are_one_history(tmp_path: Path) -> None:
     members = [file_of(tmp_path / f"{n}.csv", days) for n, days in enumerate([DAYS[30:63], DAYS[:30]])]
     packed, whole = tmp_path / "both.zip", file_of(tmp_path / "whole.csv", DAYS[:63])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -11,10 +11,11 @@ from openbell.desk.importing.covering import covered_with
 from openbell.desk.importing.file_spans import minute_spans
 from openbell.desk.importing.series import FileSeries
 from openbell.market import bars as barlib
-from openbell.market.bars import Bars, closed_at
+from openbell.market.bars import Bars, closed_at, empty_of
 from openbell.market.errors import SourceConflict
 from openbell.market.provenance import Origin, Source, adjustment_of
 from openbell.market.series import Series
+from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
 from openbell.stores.coverage import joined
 from openbell.stores.periods import FIRST, LAST, by_period, period_span
@@ -31,8 +32,11 @@ def store(bar_store: BarStore, found: Sequence[FileSeries], replace: bool, advan
     Raises `SourceConflict` before anything is written if bars of another source stand in the way.
     """
     newest = {each: bar_store.tail(each, 1, _EVER) for each in {series.bars.series for series in found}}
-    for series in found:
-        (_check_adjustment if replace else _check_conflicts)(bar_store, series)
+    if replace:
+        _check_adjustments(bar_store, found)
+    else:
+        for series in found:
+            _check_conflicts(bar_store, series)
     minutes = [series for series in found if series.bars.timeframe is Timeframe.M1]
     for series, span in zip(minutes, minute_spans(minutes), strict=True):
         _write_months(bar_store, series.bars, span, source_of(series), replace, advance)
@@ -41,13 +45,31 @@ def store(bar_store: BarStore, found: Sequence[FileSeries], replace: bool, advan
         if series.bars.timeframe is not Timeframe.M1:
             by_source.setdefault(source_of(series), {}).setdefault(series.bars.series, []).append(series.bars)
     for source, files in by_source.items():
-        # Several files may hold one series: together they are one part, of which the later file wins.
-        parts = [barlib.merge(*some) for some in files.values()]
-        covers = {part.series: covered_with(bar_store, part, source) for part in parts}
-        bar_store.write(parts, source, covers=covers, replace=replace)
+        if replace:
+            _write_in_place(bar_store, files, source)
+        else:
+            # Several files may hold one series: together they are one part, of which the later file wins.
+            parts = [barlib.merge(*some) for some in files.values()]
+            bar_store.write(parts, source, covers=_covers(bar_store, parts, source))
         advance(sum(len(bars) for some in files.values() for bars in some))
     latest = {each: int(bars.time[-1]) if len(bars) else None for each, bars in newest.items()}
     return [latest[series.bars.series] for series in found]
+
+
+def _covers(bar_store: BarStore, parts: Sequence[Bars], source: Source) -> dict[Series, list[Span]]:
+    return {part.series: covered_with(bar_store, part, source) for part in parts}
+
+
+def _write_in_place(bar_store: BarStore, files: Mapping[Series, Sequence[Bars]], source: Source) -> None:
+    """Write bars in place of those of other sources.
+
+    File by file: together they would also drop what other sources have between one file and the next.
+    """
+    for bars in chain(*files.values()):
+        bar_store.write([bars], source, covers=_covers(bar_store, [bars], source), replace=True)
+    # Only now the bars that were replaced stand no longer between the files.
+    parts = [barlib.merge(*some) for some in files.values() if len(some) > 1]
+    bar_store.write([empty_of(part.series) for part in parts], source, covers=_covers(bar_store, parts, source))
 
 
 def source_of(series: FileSeries) -> Source:
@@ -66,8 +88,16 @@ def _check_conflicts(bar_store: BarStore, series: FileSeries) -> None:
         )
 
 
-def _check_adjustment(bar_store: BarStore, series: FileSeries) -> None:
-    """Raises `SourceConflict` if bars would be dropped that the file does not have: a series has one adjustment."""
+def _check_adjustments(bar_store: BarStore, found: Sequence[FileSeries]) -> None:
+    """Raises `SourceConflict` if bars would be dropped that the files do not have: a series has one adjustment."""
+    times: dict[Series, list[Times]] = {}
+    for series in found:
+        times.setdefault(series.bars.series, []).append(series.bars.time)
+    for series in found:
+        _check_adjustment(bar_store, series, np.concatenate(times[series.bars.series]))
+
+
+def _check_adjustment(bar_store: BarStore, series: FileSeries, held: Times) -> None:
     bars, source = series.bars, source_of(series)
     periods = [period_span(period) for period, _ in by_period(bars, source)]
     whole = Span(periods[0][0], periods[-1][1])
@@ -75,7 +105,7 @@ def _check_adjustment(bar_store: BarStore, series: FileSeries) -> None:
     stored = bar_store.sources.of(bars.series, whole)
     others = {each for each in stored if adjustment_of(bars.instrument, each) != ours}
     lost = (
-        np.setdiff1d(bar_store.read(bars.series, whole.start, whole.end).time, bars.time) if others else bars.time[:0]
+        np.setdiff1d(bar_store.read(bars.series, whole.start, whole.end).time, held) if others else bars.time[:0]
     )
     if len(lost):
         raise SourceConflict(
