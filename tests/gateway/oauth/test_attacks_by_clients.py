@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
@@ -130,6 +132,13 @@ def test_registration_flooding_from_one_address(gateway: Gateway, app: App) -> N
     assert answers == [201] * (MOST_OF_ADDRESS - 1) + [429] * 3
     gateway.clock.advance(3601)
     assert app.register().status_code == 201
+
+
+def test_registrations_of_one_address_that_come_at_once(app: App) -> None:
+    """All of them are counted: otherwise one address could use up what all addresses share."""
+    with ThreadPoolExecutor(3 * MOST_OF_ADDRESS) as pool:
+        codes = Counter(each.status_code for each in pool.map(lambda _: app.register(), range(3 * MOST_OF_ADDRESS)))
+    assert codes == {201: MOST_OF_ADDRESS - 1, 429: 2 * MOST_OF_ADDRESS + 1}
 
 
 def test_registration_flooding_from_many_addresses(gateway: Gateway, app: App, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import json
@@ -43,6 +44,7 @@ class Clients:
     def __init__(self, store: AccessStore, documents: Documents, clock: Clock, record: OAuthLog) -> None:
         self._record = record
         self._limits = Limits({_IN_ALL: IN_ALL})
+        self._keeping = asyncio.Lock()
         self._store = store
         self._documents = documents
         self._clock = clock
@@ -123,18 +125,24 @@ class Clients:
 
     async def _keep(self, client: Client, now: float) -> None:
         """Write a registered client. Raises `OAuthFault` if there are too many."""
+        await self._require_few(client, now)
+        async with self._keeping:  # so that requests that come at once are counted one after the other
+            await self._require_few(client, now)
+            # Last: an address that has used up its own limit takes nothing of the others'.
+            if (wait := self._limits.take("", _IN_ALL)) is not None:
+                text = "too many registrations: try again later"
+                raise OAuthFault("temporarily_unavailable", text, 503, Retry_After=str(ceil(wait)))
+            if not await self._store.write(lambda each: clients.put_within(each, client, MOST_REGISTERED, now)):
+                text = "too many registered clients: try again later"
+                raise OAuthFault("temporarily_unavailable", text, 503, Retry_After="600")
+
+    async def _require_few(self, client: Client, now: float) -> None:
+        """Raise `OAuthFault` if the address of a client has registered as many as it may."""
         since = now - _HOUR
         of_address = await self._store.read(lambda each: clients.count_registered(each, client.address, since))
         if of_address >= MOST_OF_ADDRESS:
             text = "too many registrations from this address: try again in an hour"
             raise OAuthFault("temporarily_unavailable", text, 429, Retry_After="3600")
-        # Last: an address that has used up its own limit takes nothing of the others'.
-        if (wait := self._limits.take("", _IN_ALL)) is not None:
-            text = "too many registrations: try again later"
-            raise OAuthFault("temporarily_unavailable", text, 503, Retry_After=str(ceil(wait)))
-        if not await self._store.write(lambda each: clients.put_within(each, client, MOST_REGISTERED, now)):
-            text = "too many registered clients: try again later"
-            raise OAuthFault("temporarily_unavailable", text, 503, Retry_After="600")
 
 
 def _basic(given: list[str]) -> tuple[str, str]:
