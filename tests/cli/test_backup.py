@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -273,6 +274,23 @@ def test_attack_backup_with_links_and_files_that_nobody_copied(tmp_path: Path, c
         assert not (tmp_path / "home").exists()
         for each in tmp_path.iterdir():
             shutil.rmtree(each) if each.is_dir() else each.unlink()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"files": None}, {"files": []}, {"files": {"records.sqlite": "x"}}, {"heads": "x"}, {"made_at": "soon"}],
+)
+def test_a_manifest_of_another_shape_is_refused_in_words(tmp_path: Path, copied: Path, change: dict[str, Any]) -> None:
+    """Whoever writes one can also write its digest."""
+    shutil.copytree(copied / "copy", tmp_path / "copy")
+    body = json.loads((tmp_path / "copy" / "manifest.json").read_text()) | change
+    del body["sha256"]
+    digest = sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    (tmp_path / "copy" / "manifest.json").write_text(json.dumps({**body, "sha256": digest}))
+    refused = run(tmp_path / "home", "restore", str(tmp_path / "copy"))
+    assert (refused.returncode, "Traceback" in refused.stderr) == (1, False)
+    assert "is no manifest of a backup" in refused.stderr
+    assert not (tmp_path / "home").exists()
 
 
 def test_a_home_in_use_or_with_files_is_refused(tmp_path: Path, copied: Path) -> None:

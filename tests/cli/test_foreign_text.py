@@ -106,6 +106,17 @@ def test_texts_on_a_pipe_are_exact_and_on_a_terminal_visible(tmp_path: Path) -> 
     assert "\ue000" not in shown
 
 
+def test_attack_names_of_files_reach_no_terminal_through_a_pipe(tmp_path: Path) -> None:
+    """What an import notes is often read through tee or less."""
+    file = tmp_path / f"prices {HOSTILE}.csv"
+    file.write_text("timestamp,open,high,low,close,volume,more\n2025-09-19,1,2,1,2,5,1\n2025-09-22,1,2,1,2,5,1\n")
+    for words in (("--check",), ()):
+        done = run(tmp_path / "home", "import", str(file), "--symbol", "AAPL", *words)
+        assert done.returncode == 0, done.stderr
+        check(done.stdout + done.stderr)
+        assert f"prices {SEEN}.csv" in done.stdout + done.stderr
+
+
 def test_attack_escape_sequences_in_texts_of_the_live_view(home: Path) -> None:
     view = on_terminal(home, "up", "--trade", until=lambda text: SEEN in text)
     assert f"HALTED: {SEEN}" in view

@@ -16,6 +16,7 @@ from openbell.cli.import_report import ImportReport, described, notes_of
 from openbell.cli.progress import progress
 from openbell.market.clock import SystemClock
 from openbell.market.errors import BadBars, InputError, InvalidParameter, OpenbellError, Refused
+from openbell.market.foreign_text import without_invisible
 from openbell.market.instruments import parse
 from openbell.market.provenance import Adjustment
 from openbell.market.timeframes import SHORT, Timeframe, parse_timeframe
@@ -165,14 +166,14 @@ def _check(paths: list[Path], options: Options) -> None:
             typer.echo(f"openbell: {error.message}{hint}", err=True)
             refused += 1
             continue
-        typer.echo(f"{path}: {found[0].format}, {len(found)} series")
+        typer.echo(without_invisible(f"{path}: {found[0].format}, {len(found)} series"))
         for series in found:
             zone = "dates" if series.zone == "dates" else f"zone {series.zone}"
             bars = series.bars
             what = described(bars.series, len(bars), int(bars.time[0]), int(bars.time[-1]))
             typer.echo(f"  {what}, {zone}, {series.adjustment}")
         for note in notes_of(found):
-            typer.echo(f"  note: {note}")
+            typer.echo(without_invisible(f"  note: {note}"))
     if refused:
         raise typer.Exit(1)
 

@@ -12,6 +12,7 @@ import typer
 
 from openbell.market.clock import iso
 from openbell.market.errors import OpenbellError
+from openbell.market.foreign_text import without_invisible
 from openbell.market.plural import counted
 from openbell.market.timeframes import SHORT, name_of
 
@@ -78,7 +79,7 @@ class ImportReport:
         for note, files in self.notes.items():
             first, more = next(iter(files)), len(files) - 1
             which = f"{first} and {counted(more, 'more file')}" if more else first
-            typer.echo(f"openbell: {which}: {note}", err=True)
+            typer.echo(without_invisible(f"openbell: {which}: {note}"), err=True)
 
 
 def described(series: Series, count: int, first: int, last: int) -> str:

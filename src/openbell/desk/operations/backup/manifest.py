@@ -86,12 +86,16 @@ def read(folder: Path) -> Manifest:
         )
     if digest != _digest(body):
         raise StoreError(f"{folder / NAME} is damaged: this backup cannot be restored")
-    files = {path: Copied(each["size"], each["sha256"]) for path, each in body["files"].items()}
+    try:
+        files = {path: Copied(each["size"], each["sha256"]) for path, each in body["files"].items()}
+        found = Manifest(float(body["made_at"]), str(body["openbell"]), dict(body["heads"]), files)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise StoreError(f"{folder / NAME} is no manifest of a backup: it cannot be restored") from None
     for path in files:
         pure = PurePosixPath(path)
         if pure.is_absolute() or ".." in pure.parts or path == NAME:
             raise StoreError(f"{folder / NAME} names {path!r:.100}, which is no file of a home: it is not restored")
-    return Manifest(body["made_at"], body["openbell"], body["heads"], files)
+    return found
 
 
 def copy_file(source: Path, target: Path, advance: Callable[[int], None]) -> Copied:
