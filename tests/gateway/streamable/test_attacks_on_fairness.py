@@ -14,6 +14,7 @@ from openbell.desk.settings import load
 from openbell.protocol.dialects import Reply
 from openbell.protocol.replies import Replies
 from openbell.protocol.service import Runner
+from openbell.protocol.session import LOCAL_OPERATOR as OPERATOR
 from openbell.protocol.session import Principal, Scope, Session, no_notifications
 from openbell.servers import load as load_service
 
@@ -123,6 +124,26 @@ async def test_attack_storage_info_names_no_symbol_that_another_principal_has_as
         for who, stocks in ((READER, ["MSFT"]), (KEEPER, ["MSFT", "NVDA"])):
             reply = await ask(desk, "chart-signals", "get_storage_info", who)
             assert (reply.payload or {})["stored_symbols"]["stocks"] == stocks
+
+
+@pytest.mark.anyio
+async def test_attack_implementations_name_no_symbol_that_another_principal_has_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "watchlist.txt").write_text("MSFT\n")
+
+    async def symbols(desk: Desk, who: Principal, spec: str) -> set[str]:
+        given = {"spec_id": spec, "status": "ALL", "limit": 100, "force_refresh": True}
+        reply = await ask(desk, "strategy-db", "get_implementations", who, **given)
+        return {each["symbol"] for each in (reply.payload or {})["data"]["items"]}
+
+    async with desk_of(tmp_path, TIMEOUT="60") as desk:
+        reply = await ask(desk, "strategy", "get_top_strategies", WRITER, symbol="NVDA", limit=1)
+        assert not reply.is_error, text_of(reply)
+        spec = (reply.payload or {})["data"]["items"][0]["name"]
+        assert "NVDA" in await symbols(desk, WRITER, spec)
+        assert "NVDA" in await symbols(desk, OPERATOR, spec)
+        assert "NVDA" not in await symbols(desk, READER, spec)
+        await ask(desk, "strategy", "get_top_strategies", READER, symbol="NVDA", limit=1)
+        assert "NVDA" in await symbols(desk, READER, spec), "what it has asked for itself"
 
 
 @pytest.mark.anyio

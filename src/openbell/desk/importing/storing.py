@@ -104,9 +104,7 @@ def _check_adjustment(bar_store: BarStore, series: FileSeries, held: Times) -> N
     ours = adjustment_of(bars.instrument, source)
     stored = bar_store.sources.of(bars.series, whole)
     others = {each for each in stored if adjustment_of(bars.instrument, each) != ours}
-    lost = (
-        np.setdiff1d(bar_store.read(bars.series, whole.start, whole.end).time, held) if others else bars.time[:0]
-    )
+    lost = np.setdiff1d(bar_store.read(bars.series, whole.start, whole.end).time, held) if others else bars.time[:0]
     if len(lost):
         raise SourceConflict(
             f"{series.file} holds {series.adjustment} prices, but the store has {len(lost):,} bars of {bars.series} that "

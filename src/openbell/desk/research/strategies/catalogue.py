@@ -13,6 +13,7 @@ from openbell.desk.research.strategies.figures import Figures, FigureService, is
 from openbell.desk.research.strategies.opinions import OpinionService
 from openbell.desk.research.strategies.searching import SearchService
 from openbell.desk.research.strategies.specs import KnownSpec, Origin, SpecService
+from openbell.desk.settings.principals import OPERATOR
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import BarFacts
 from openbell.strategies.implementations import Implementation, Status
@@ -128,14 +129,26 @@ class Catalogue:
         return active
 
     async def _standing(self, principal: str) -> _Active:
-        found = await self._searching.implementations(principal)
+        found = await self._shown(principal)
         if not found and (first := self._first()) is not None:
             await self._opinions.on(principal, first)
-            found = await self._searching.implementations(principal)
+            found = await self._shown(principal)
             if not found:
                 return _Active([], {}, self._opinions.pending(principal, first))
         found = [each for each in found if each.status is not Status.RETIRED]
         return _Active(found, *await self._ready(principal, found, self._opinions.patience))
+
+    async def _shown(self, principal: str, spec_id: str | None = None) -> list[Implementation]:
+        """Returns the implementations that a principal may see.
+
+        Those of the library are shared, but a symbol that is not watched names what another principal has asked for.
+        """
+        found = await self._searching.implementations(principal, spec_id=spec_id)
+        if principal == OPERATOR:
+            return found
+        watched = {each.symbol for each in self._watchlist.read().instruments}
+        symbols = watched | self._opinions.asked_for(principal)
+        return [each for each in found if each.principal or each.symbol in symbols]
 
     async def _ready(
         self, principal: str, wanted: list[Implementation], seconds: float | None
@@ -159,7 +172,7 @@ class Catalogue:
         await self._settle()
         known = await self._specs.find(principal, spec_id)
         active = await self._active(principal)
-        found = await self._searching.implementations(principal, spec_id=known.id)
+        found = await self._shown(principal, known.id)
         chosen = [each for each in found if status in {"ALL", each.status.value}]
         figures, pending = active.figures, active.pending
         if not pending:  # otherwise those of this spec are among what is being computed

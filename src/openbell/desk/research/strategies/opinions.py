@@ -33,6 +33,8 @@ _PATIENCE = 0.7
 
 The first call of a process also loads specs and modules, 0.2 to 0.5 s: together they stay below 1.5 s.
 """
+_MOST_ASKED = 1_000
+"""Symbols that are kept of those that a principal has asked for."""
 FEWEST_RANKED = 5
 """Closed trades that a strategy needs to be ranked: fewer say nothing."""
 
@@ -77,6 +79,7 @@ class OpinionService:
         self._bars = services.bars
         self._specs = services.specs
         self._searching = services.searching
+        self._asked: dict[str, dict[str, None]] = {}
         self._figures = services.figures
         self._early = early
         self._expected = ", as is expected on simulated prices" if simulated else ""
@@ -128,6 +131,7 @@ class OpinionService:
         for all.
         """
         await self._settle()
+        self._note_asked(principal, instrument)
         waiting = [Series(instrument, timeframe) for timeframe in SEARCHED]
         failure: OpenbellError | None = None
         early = None if wait else _deadline(self.patience)
@@ -156,6 +160,17 @@ class OpinionService:
             for series in waiting:
                 self._searching.begin(principal, series)
         return ranked
+
+    def asked_for(self, principal: str) -> frozenset[str]:
+        """Returns the symbols that a principal has asked this process for, the newest of them."""
+        return frozenset(self._asked.get(principal, ()))
+
+    def _note_asked(self, principal: str, instrument: Instrument) -> None:
+        symbols = self._asked.setdefault(principal, {})
+        symbols.pop(instrument.symbol, None)
+        symbols[instrument.symbol] = None
+        if len(symbols) > _MOST_ASKED:
+            del symbols[next(iter(symbols))]
 
     async def _found(self, principal: str, instrument: Instrument, until: float | None) -> list[Ranked]:
         """Returns the strategies of a symbol that were found so far, are not retired, and have figures by then."""
