@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import zipfile
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
@@ -44,6 +45,8 @@ class Split:
     name: str
     rows: Rows
     commands: tuple[tuple[Rows, ...], ...]
+    zipped: bool = False
+    """Whether the files of a command are the members of one archive."""
 
 
 @st.composite
@@ -68,7 +71,7 @@ def splits(draw: st.DrawFn) -> Split:
     shuffled = draw(st.permutations([tuple(file) for file in files if file]))
     ends = sorted(draw(st.sets(st.integers(0, len(shuffled)), max_size=3)) | {0, len(shuffled)})
     commands = tuple(tuple(shuffled[low:high]) for low, high in pairwise(ends))
-    return Split(name, tuple(rows), commands)
+    return Split(name, tuple(rows), commands, draw(st.booleans()))
 
 
 def times_of(name: str) -> list[int]:
@@ -80,27 +83,36 @@ def times_of(name: str) -> list[int]:
     return [time for opened, close in zip(opens, closes, strict=True) for time in range(opened, close, 60)]
 
 
-def home_after(name: str, commands: tuple[tuple[Rows, ...], ...]) -> tuple[object, ...]:
+def home_after(name: str, commands: tuple[tuple[Rows, ...], ...], *, zipped: bool = False) -> tuple[object, ...]:
     """Imports the files of each command; returns the coverage, the stored bars and all bars that a desk serves of them."""
     series = series_named(name)
     times = times_of(name)
     with tempfile.TemporaryDirectory() as folder, closing(ParquetStore(Path(folder) / "data")) as bars:
         files = Files(Path(folder))
         for number, command in enumerate(commands):
-            found = []
+            paths: list[Path] = []
             for at_file, rows in enumerate(command):
                 # Volumes and prices depend on the time alone: files that overlap agree.
                 kept = [times[row] for row in rows if row < len(times)]
                 lines = [f"{time},10,{12 + time // 60 % 5},9,{10 + time // 60 % 3},{time % 1000}" for time in kept]
                 if lines:
                     text = "\n".join(["timestamp,open,high,low,close,volume", *lines, ""])
-                    path = files.write(text, f"{number}-{at_file}.csv")
-                    found += read(path, Options(series.instrument, series.timeframe), NOW)
-            if found:
+                    paths.append(files.write(text, f"{number}-{at_file}.csv"))
+            if zipped and paths:
+                paths = [packed(paths, Path(folder) / f"{number}.zip")]
+            options = Options(series.instrument, series.timeframe)
+            if found := [each for path in paths for each in read(path, options, NOW)]:
                 store(bars, found, False, lambda _: None)
         gaps = bars.gaps(series, Span(0, EVER))
         stored = bars.read(series, 0, EVER)
         return gaps, columns(stored), asyncio.run(served(bars, name))
+
+
+def packed(paths: list[Path], archive: Path) -> Path:
+    with zipfile.ZipFile(archive, "w") as made:
+        for path in paths:
+            made.write(path, path.name)
+    return archive
 
 
 async def served(bars: ParquetStore, name: str) -> dict[str, object]:
@@ -132,4 +144,4 @@ def whole(count: int) -> Rows:
 @example(Split("AAPL 1d", (*whole(10), *range(13, 30)), ((whole(10),), (tuple(range(13, 30)),))))
 @example(Split("AAPL", tuple(range(388)), ((tuple(range(0, 388, 2)),), (tuple(range(1, 388, 2)),))))
 def test_any_split_of_a_file_into_files_and_commands_gives_the_same_home(split: Split) -> None:
-    assert home_after(split.name, split.commands) == home_after(split.name, ((split.rows,),))
+    assert home_after(split.name, split.commands, zipped=split.zipped) == home_after(split.name, ((split.rows,),))

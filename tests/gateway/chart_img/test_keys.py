@@ -43,6 +43,7 @@ def test_attack_a_token_in_an_address_is_refused(gateway: Inside) -> None:
     fault(gateway.request("GET", f"{LIST}?monkey={key}", None), 401)
     fault(gateway.post(SMALL, None, f"{CHART}?key={key}"), 401)
     fault(gateway.post(SMALL, None, f"{STORAGE}?key={key}"), 401)
+    fault(gateway.post(SMALL, "reader", f"{CHART}?key={key}"), 401)
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,9 @@ class TestAccess:
                 (("Via: 1.1 proxy",), None),
                 (("X-Real-IP: 127.0.0.1",), None),
                 ((), "desk.example.com"),
+                # Pages of other origins that a browser on this machine shows.
+                (("Sec-Fetch-Site: cross-site",), None),
+                (("Sec-Fetch-Site: same-site",), None),
             ):
                 assert served.get("/metrics", *headers, host=host).status == 403
 

@@ -160,7 +160,7 @@ def _key_in_address(scope: Scope) -> Refusal | None:
 
     The vendor accepts its own keys there; tokens of this gateway come in headers only.
     """
-    if scope["method"] != "GET" or b"key=" not in scope["query_string"]:
+    if b"key=" not in scope["query_string"]:
         return None
     try:
         given = _query(scope).get("key")

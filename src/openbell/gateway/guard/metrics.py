@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from openbell.desk.operations.health.machine import resident_bytes
 from openbell.desk.operations.health.report import FAILING, Health
-from openbell.gateway.guard.addresses import is_local
+from openbell.gateway.guard.addresses import is_from_other_page, is_local
 from openbell.gateway.guard.refusals import Refusal
 from openbell.market.plural import counted
 
@@ -148,7 +148,7 @@ class MetricsPage:
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         """See ASGI."""
-        if not is_local(scope) and not await self._is_admin(scope):
+        if (not is_local(scope) or is_from_other_page(scope)) and not await self._is_admin(scope):
             await _FORBIDDEN.send(send)
             return
         text = self._metrics.text() + (health_text(await self._health()) if self._health else "")
