@@ -71,6 +71,7 @@ def test_a_spec_becomes_an_order_with_its_ledger_chain(tmp_path: Path, postgres:
         specs.initialize()
         (made,) = data(specs, "get_implementations", spec_id=spec_id, status="DEPLOYED")["items"]
         assert made["impl_id"] == best["strategy_id"]
+        assert made["trusted"] is False, "the names of its parameters are a submitter's"
         assert made["forward_signals"] >= 10
         assert made["forward_sharpe"] > 0
         assert 0 <= made["forward_accuracy"] <= 1

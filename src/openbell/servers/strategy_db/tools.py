@@ -17,7 +17,7 @@ from openbell.market.foreign_text import without_invisible
 from openbell.market.nearest import did_you_mean
 from openbell.market.provenance import BarFacts
 from openbell.protocol.call import Basis, Call, Result
-from openbell.protocol.foreign import Foreign
+from openbell.protocol.foreign import Foreign, mark
 from openbell.protocol.numbers import Computed
 from openbell.protocol.pages import Pagination, pagination
 from openbell.protocol.session import Scope
@@ -78,8 +78,8 @@ class SpecPage(TypedDict):
     data_source: str
 
 
-class ImplementationItem(TypedDict):
-    """One implementation of a spec."""
+class ImplementationItem(Foreign):
+    """One implementation of a spec; of a submitted one, the names of its parameters come from outside."""
 
     impl_id: str
     parameters: dict[str, Computed]
@@ -221,7 +221,7 @@ async def get_implementations(call: Call, given: ImplementationsInput) -> Result
 
 def _implementation(made: Implementation, figures: Figures | None) -> ImplementationItem:
     forward = None if figures is None else figures.forward
-    return {
+    item: ImplementationItem = {
         "impl_id": made.id,
         "parameters": dict(made.parameters),
         "symbol": made.symbol,
@@ -234,6 +234,9 @@ def _implementation(made: Implementation, figures: Figures | None) -> Implementa
         "status": made.status.value,
         "reason": made.reason,
     }
+    if made.principal:
+        mark(item, made.principal)
+    return item
 
 
 async def submit_new_spec(call: Call, given: SubmitInput) -> Result[Submitted]:
