@@ -134,6 +134,38 @@ def test_json_that_nothing_takes_is_answered_under_its_id(tmp_path: Path, value:
         assert client.request("ping")["result"] == {}
 
 
+def test_a_batch_of_the_revision_that_has_them_is_answered_with_one_array(tmp_path: Path) -> None:
+    def called(number: int, tool: str, **arguments: Any) -> dict[str, Any]:
+        return {
+            "jsonrpc": "2.0",
+            "id": number,
+            "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments},
+        }
+
+    ping = {"jsonrpc": "2.0", "id": 7, "method": "ping"}
+    note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    with Client(tmp_path) as client:
+        client.initialize("2025-03-26")
+        client.send([called(5, "check_market_status"), note, ping, called(6, "get_signals", symbol="?")])
+        answers: Any = client.receive()
+        assert {each["id"] for each in answers} == {5, 6, 7}
+        by_id = {each["id"]: each for each in answers}
+        assert by_id[5]["result"]["structuredContent"]["crypto"]["open"] is True
+        assert by_id[6]["error"]["code"] == -32602
+        assert by_id[7]["result"] == {}
+        client.send([note])
+        client.send([])
+        assert "empty batch" in client.receive()["error"]["message"]
+        client.send([ping] * 51)
+        assert "51 messages" in client.receive()["error"]["message"]
+        client.send([5, ping])
+        assert client.receive()["error"]["code"] == -32600
+        answers = client.receive()
+        assert [each["id"] for each in answers] == [7]
+        assert client.request("ping")["result"] == {}
+
+
 def test_a_notification_never_gets_a_reply(tmp_path: Path) -> None:
     with Client(tmp_path) as client:
         client.initialize()

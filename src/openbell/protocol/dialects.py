@@ -69,7 +69,7 @@ class Dialect(Protocol):
     def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:
         """Returns the reply for an error of the exception tree that the tool raised."""
 
-    def bug(self, metrics: Metrics) -> Reply:
+    def bug(self, metrics: Metrics, tool: str) -> Reply:
         """Returns the reply for any other exception: a generic message. The traceback is in the log."""
 
 
@@ -109,7 +109,7 @@ class JsonRpcDialect:
         code, words = _lookup(self.codes, error) or (INTERNAL_ERROR, "")
         return self._failure(code, _message(words, error.message), error.details)
 
-    def bug(self, metrics: Metrics) -> Reply:  # noqa: ARG002
+    def bug(self, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
         """Returns the code -32603."""
         return self._failure(INTERNAL_ERROR, BUG, {})
 
@@ -160,9 +160,9 @@ class EnvelopeDialect:
         details = error.details or {"tool": tool}
         return self._failure(_lookup(codes, error) or default, error.message, details, metrics)
 
-    def bug(self, metrics: Metrics) -> Reply:
+    def bug(self, metrics: Metrics, tool: str) -> Reply:
         """Returns the code INTERNAL_ERROR."""
-        return self._failure("INTERNAL_ERROR", BUG, {}, metrics)
+        return self._failure("INTERNAL_ERROR", BUG, {"tool": tool}, metrics)
 
     @staticmethod
     def _failure(code: str, message: str, details: dict[str, Any], metrics: Metrics) -> Reply:
@@ -188,7 +188,7 @@ class TextDialect:
         """Returns the error's message."""
         return Reply({"error": error.message}, is_error=True, text=error.message)
 
-    def bug(self, metrics: Metrics) -> Reply:  # noqa: ARG002
+    def bug(self, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
         """Returns the generic message."""
         return Reply({"error": BUG}, is_error=True, text=BUG)
 
@@ -222,7 +222,7 @@ class ArcheDialect:
         retryable = kind in {"MARKET_DATA_UNAVAILABLE", "INTERNAL_ERROR"}
         return Reply({"type": kind, "message": error.message, "retryable": retryable, **_NO_RESPONSE}, is_error=True)
 
-    def bug(self, metrics: Metrics) -> Reply:  # noqa: ARG002
+    def bug(self, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
         """Returns the type INTERNAL_ERROR."""
         return Reply({"type": "INTERNAL_ERROR", "message": BUG, "retryable": True, **_NO_RESPONSE}, is_error=True)
 
@@ -252,7 +252,7 @@ class ChartImageDialect:
             payload["details"] = error.problems
         return Reply(payload, is_error=True)
 
-    def bug(self, metrics: Metrics) -> Reply:  # noqa: ARG002
+    def bug(self, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
         """Returns the generic message."""
         return Reply({"success": False, "error": BUG}, is_error=True)
 

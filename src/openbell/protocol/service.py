@@ -133,7 +133,7 @@ class Runner:
         except Exception:
             log.exception("%s failed", name)
             basis = self._declared(tool, checked)
-            reply = dialect.bug(Metrics(_ms_since(began)))
+            reply = dialect.bug(Metrics(_ms_since(began)), name)
         reply.truth = truth(self.desk, call.at, basis)
         if tool.note_of is not None and not reply.is_error:
             reply.note = tool.note_of(reply.truth)

@@ -4,6 +4,9 @@ A line that is not a message gets a JSON-RPC error, and the server continues. A 
 protocol messages are written to standard output; anything else that the process prints goes to standard error. When the
 input ends, the server answers the open requests before it stops. A client may leave the handshake out: if its first request
 is not `initialize`, the server handles one of its own before it, whose response is not written.
+
+Clients of revision 2025-03-26 may send a batch: its messages are handled like any others, and its responses are written
+together, as one array, after the last of them is known.
 """
 
 from __future__ import annotations
@@ -13,13 +16,16 @@ import json
 import logging
 import re
 import secrets
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_types import PROTOCOL_VERSION_META_KEY
 from pydantic import ValidationError
 from pydantic_core import to_json
 
+from openbell.protocol.batches import wrong
 from openbell.protocol.bounds import MOST_VALUES, Size, size_of
 from openbell.protocol.json_text import parse
 from openbell.protocol.pipes import claim_standard_streams, reader, writer
@@ -101,6 +107,17 @@ def _line(message: types.JSONRPCMessage) -> bytes:
     return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
 
 
+@dataclass(slots=True)
+class _Batch:
+    """The responses of a batch that are known so far."""
+
+    waiting: set[types.RequestId]
+    """The ids of its requests that have no response yet."""
+    bodies: list[bytes] = field(default_factory=list)
+    answered: list[types.RequestId] = field(default_factory=list)
+    """The ids of the requests whose responses are among `bodies`."""
+
+
 class _Output:
     """The SDK's write stream: writes each message as a line."""
 
@@ -109,6 +126,7 @@ class _Output:
         self._pending = pending
         self._replies = replies
         self._stop = stop
+        self._batches: list[_Batch] = []
         self.failure: OSError | None = None
         """Why the output cannot be written, such as a full disk; the server stops then."""
 
@@ -117,18 +135,46 @@ class _Output:
         if isinstance(message, types.JSONRPCResponse) and message.id == _ASSUMED_ID:
             return
         answered = message.id if isinstance(message, types.JSONRPCResponse | types.JSONRPCError) else None
+        batch = next((each for each in self._batches if answered in each.waiting), None)
         try:
-            await self._write(_line(message))
-            await self._replies.sent(answered)
+            if batch is None or answered is None:
+                await self._write_line(_line(message), [answered])
+            else:
+                batch.bodies.append(_line(message).rstrip(b"\n"))
+                batch.answered.append(answered)
+                await self.settle(answered)
         except (BrokenPipeError, ConnectionResetError):
-            self._replies.discard(answered)
             if isinstance(message, types.JSONRPCNotification):
                 raise  # the sender of a notification must see that it was not sent; no code waits for a response
-        except OSError as error:
-            self._replies.discard(answered)
-            self._fail(error)
         finally:
             self._pending.end(answered)
+
+    def expect(self, batch: _Batch) -> None:
+        """Hold the responses of a batch until the last of them is known."""
+        self._batches.append(batch)
+
+    async def settle(self, request: types.RequestId) -> None:
+        """Note that a request of a batch waits no longer; one that was cancelled gets no response."""
+        for batch in self._batches:
+            batch.waiting.discard(request)
+        for batch in [each for each in self._batches if not each.waiting]:
+            self._batches.remove(batch)
+            if batch.bodies:
+                await self._write_line(b"[%s]\n" % b",".join(batch.bodies), batch.answered)
+
+    async def _write_line(self, line: bytes, answered: Sequence[types.RequestId | None]) -> None:
+        """Write a line with the responses of some requests. Raises `OSError` if the client reads no more."""
+        try:
+            await self._write(line)
+        except OSError as error:
+            for each in answered:
+                self._replies.discard(each)
+            if isinstance(error, BrokenPipeError | ConnectionResetError):
+                raise
+            self._fail(error)
+            return
+        for each in answered:
+            await self._replies.sent(each)
 
     async def refuse(self, code: int, message: str, request: Any = None) -> None:
         """Write an error response. Its id is null if an unanswered request has the same id."""
@@ -169,6 +215,10 @@ class _Input:
         """True after `initialize`, and for clients of a revision without one."""
         self._held: types.JSONRPCMessage | None = None
         """The first request of a client that has left out the handshake, until that is done."""
+        self._revision = ""
+        """The revision that the client asks for in its handshake."""
+        self._batched: deque[types.JSONRPCMessage] = deque()
+        """Messages of a batch that were not returned yet."""
 
     async def _split(self) -> AsyncIterator[bytes]:
         """Yields lines of bounded length; a longer line is skipped and answered with an error."""
@@ -204,9 +254,15 @@ class _Input:
         if self._held is not None:
             held, self._held = self._held, None
             return SessionMessage(held)
-        async for line in self._lines:
-            if line.strip() and (message := await self._message(line)) is not None:
-                return SessionMessage(self._after_handshake(message))
+        while not self._batched:
+            try:
+                line = await anext(self._lines)
+            except StopAsyncIteration:
+                break
+            if line.strip():
+                await self._take(line)
+        if self._batched:
+            return SessionMessage(self._after_handshake(self._batched.popleft()))
         await self._pending.wait_until_answered()
         raise StopAsyncIteration
 
@@ -216,6 +272,8 @@ class _Input:
             return message
         self._opened = True
         envelope = (message.params or {}).get("_meta")
+        if message.method == "initialize":
+            self._revision = str((message.params or {}).get("protocolVersion"))
         if message.method == "initialize" or (isinstance(envelope, dict) and PROTOCOL_VERSION_META_KEY in envelope):
             return message
         self._held = message
@@ -223,17 +281,28 @@ class _Input:
         params = {"protocolVersion": _ASSUMED_REVISION, "capabilities": {}, "clientInfo": client}
         return types.JSONRPCRequest(jsonrpc="2.0", id=_ASSUMED_ID, method="initialize", params=params)
 
-    async def _message(self, line: bytes) -> types.JSONRPCMessage | None:
-        """Returns the message in a line, or None if the line was answered with an error."""
+    async def _take(self, line: bytes) -> None:
+        """Take the messages in a line; what is none is answered with an error."""
         size = size_of(line)
         if size is Size.TOO_LARGE:
             await self._refuse_long(line, line, f"more than {MOST_VALUES} values")
-            return None
+            return
         try:
             value = parse(line, nan=True) if size is Size.QUICK else await asyncio.to_thread(parse, line, nan=True)
         except ValueError:
             await self._refuse_unread(line)
-            return None
+            return
+        if not isinstance(value, list):
+            self._batched.extend(filter(None, [await self._message(value)]))
+        elif refusal := wrong(value, self._revision):
+            await self._output.refuse(INVALID_REQUEST, refusal)
+        else:
+            found = [each for part in value if (each := await self._message(part)) is not None]
+            self._output.expect(_Batch({each.id for each in found if isinstance(each, types.JSONRPCRequest)}))
+            self._batched.extend(found)
+
+    async def _message(self, value: Any) -> types.JSONRPCMessage | None:
+        """Returns JSON as a message, or None if it was answered with an error."""
         try:
             message = types.jsonrpc_message_adapter.validate_python(value, by_name=False)
         except ValidationError:
@@ -250,7 +319,10 @@ class _Input:
             self._pending.begin(message.id)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             # A cancelled request gets no response.
-            self._pending.end((message.params or {}).get("requestId"))
+            cancelled = (message.params or {}).get("requestId")
+            self._pending.end(cancelled)
+            if isinstance(cancelled, str | int):
+                await self._output.settle(cancelled)
         return message
 
     async def _refuse_unread(self, line: bytes) -> None:
@@ -273,9 +345,6 @@ class _Input:
 
     async def _explain(self, value: Any) -> None:
         """Answer JSON that is not a message with an error that names the reason."""
-        if isinstance(value, list):
-            await self._output.refuse(INVALID_REQUEST, "Invalid Request: batches are not part of this protocol")
-            return
         if isinstance(value, dict) and "method" in value and "id" not in value:
             # It was meant as a notification, and notifications never get a reply.
             log.warning("dropped a malformed notification")

@@ -21,29 +21,9 @@ from openbell.gateway.streamable.posts import Post
 from openbell.gateway.streamable.sessions import SoftSession
 from openbell.protocol.replies import Replies
 
-REVISION = "2025-03-26"
-MOST_MESSAGES = 50
-
 Handle = Callable[[Post, Any], Awaitable[None]]
 """Answers one message of a POST."""
 _CANCELLED, _UNAUTHORIZED = -32800, 401
-
-
-def wrong(messages: list[Any], revision: str) -> str | None:
-    """Returns why a batch of a client that has negotiated `revision` is refused; None if it is served."""
-    if revision != REVISION:
-        return "Invalid Request: batches are not supported, send one message"
-    if not messages:
-        return "Invalid Request: an empty batch"
-    if len(messages) > MOST_MESSAGES:
-        return f"Invalid Request: a batch of {len(messages)} messages; the most is {MOST_MESSAGES}"
-    requests = [each for each in messages if isinstance(each, dict) and "method" in each]
-    if any(each["method"] == "initialize" for each in requests):
-        return "Invalid Request: initialize cannot be part of a batch"
-    ids = [(type(each["id"]), str(each["id"])) for each in requests if "id" in each]
-    if len(set(ids)) != len(ids):
-        return "Invalid Request: two requests of the batch have the same id"
-    return None
 
 
 async def answer(post: Post, messages: list[Any], handle: Handle, permit: Permit, soft: SoftSession | None) -> None:

@@ -23,6 +23,7 @@ from openbell.gateway.streamable.pushes import Pushed, PushStreams
 from openbell.gateway.streamable.resuming import resume
 from openbell.gateway.streamable.session_header import SessionHeader
 from openbell.gateway.streamable.sessions import SoftSession, SoftSessions, negotiated, new_session_id
+from openbell.protocol.batches import wrong as wrong_batch
 from openbell.protocol.bounds import MOST_VALUES
 from openbell.protocol.sdk import Server, ServerRequestContext
 from openbell.protocol.service import Runner, Service
@@ -156,7 +157,7 @@ class Endpoint:
             return
         if not isinstance(message, list):
             await self._take(post, message)
-        elif (refused := batches.wrong(message, self._revision(post))) is not None:
+        elif (refused := wrong_batch(message, self._revision(post))) is not None:
             await post.refuse(400, INVALID_REQUEST, refused)
         else:
             soft = None if post.session is None else self._soft(post.principal, post.session)
