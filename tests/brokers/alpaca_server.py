@@ -81,6 +81,10 @@ class AlpacaTradingServer:
         """True if the request by client_order_id returns legs."""
         self.slow_cancel = False
         """True if cancellations stay pending until `cancel_all`."""
+        self.coin_fee = Decimal(0)
+        """The share of bought coins that is kept as a fee."""
+        self.coins: dict[str, Decimal] = defaultdict(Decimal)
+        """The coins that the account has."""
         self.buying_power = Decimal(1_000_000)
         self.account: Any = {"equity": "100000.12345678", "cash": "-12.5", "buying_power": "1000000"}
         self.on_fills: Callable[[], None] = lambda: None
@@ -152,6 +156,9 @@ class AlpacaTradingServer:
                 "order_status": order["status"],
             }
             (self.activities if told else self.hidden).append(row)
+            if "/" in order["symbol"]:
+                bought = order["side"] == "buy"
+                self.coins[order["symbol"]] += Decimal(quantity) * (1 - self.coin_fee if bought else -1)
             if done:
                 self._after(order)
             return str(row["id"])
@@ -294,6 +301,8 @@ class AlpacaTradingServer:
             wanted = seen.params["client_order_id"]
             found = next((o for o in self.orders.values() if o["client_order_id"] == wanted), None)
             legs = self.tells_legs
+        elif seen.kind == "position":
+            return self._position(seen.path.rpartition("/")[2])
         elif seen.kind in {"order", "cancel"}:
             found = self.orders.get(seen.path.rpartition("/")[2])
             legs = seen.params.get("nested") == "true"
@@ -302,6 +311,12 @@ class AlpacaTradingServer:
         if found is None:
             return refusal(404, 40410000, "order not found")
         return self._cancel(found) if seen.kind == "cancel" else answer(200, self._shown(found, legs=legs))
+
+    def _position(self, name: str) -> Answer:
+        held = {symbol.replace("/", ""): count for symbol, count in self.coins.items() if count}
+        if name not in held:
+            return refusal(404, 40410000, "position does not exist")
+        return answer(200, {"symbol": name, "qty": _text(held[name]), "qty_available": _text(held[name])})
 
     def _post(self, seen: Seen) -> Answer:
         assert seen.headers["content-type"] == "application/json"
@@ -321,6 +336,8 @@ class AlpacaTradingServer:
             return refusal(422, 42210000, "invalid crypto time_in_force")
         if Decimal(body["qty"]) * Decimal(body.get("limit_price") or 1) > self.buying_power:
             return refusal(403, 40310000, "insufficient buying power")
+        if "/" in body["symbol"] and body["side"] == "sell" and Decimal(body["qty"]) > self.coins[body["symbol"]]:
+            return refusal(403, 40310000, "insufficient balance")
         order = self._make(body)
         for kind, part in (("limit", profit), ("stop", loss)):
             if part:
@@ -388,6 +405,8 @@ def _kind(method: str, path: str) -> str:
         return "by id"
     if path.startswith("/v2/orders/"):
         return "cancel" if method == "DELETE" else "order"
+    if path.startswith("/v2/positions/"):
+        return "position"
     return {"/v2/account/activities/FILL": "fills", "/v2/account": "account"}.get(path, path)
 
 

@@ -21,7 +21,7 @@ from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.records.verify import faults
 from openbell.trading.broker import BrokerRefused, Report
-from openbell.trading.orders import Kind, Order, Side, State
+from openbell.trading.orders import Force, Kind, Order, Side, State
 from openbell.trading.request import Request, request
 from tests.brokers.alpaca_server import KEY, NOW, SECRET, TAKEN, AlpacaTradingServer
 from tests.client import run
@@ -30,7 +30,7 @@ from tests.trading.samples import D
 
 T = TypeVar("T")
 ME = "local"
-AAPL = parse("AAPL")
+AAPL, BTC = parse("AAPL"), parse("BTC/USD")
 
 
 @pytest.fixture
@@ -57,7 +57,8 @@ def trading_in(home: Path, work: Callable[[TradingDesk], Awaitable[T]], **settin
         desk.clock = HandClock(float(NOW))
         times = NOW // MINUTE * MINUTE - MINUTE * np.arange(40, 0, -1)
         flat = np.full(len(times), 100.0)
-        desk.store.write([make(AAPL, Timeframe.M1, times, flat, flat, flat, flat, flat)], Source(Origin.IMPORTED, "x"))
+        bars = [make(each, Timeframe.M1, times, flat, flat, flat, flat, flat) for each in (AAPL, BTC)]
+        desk.store.write(bars, Source(Origin.IMPORTED, "x"))
         try:
             return await work(desk.trading)
         finally:
@@ -311,3 +312,59 @@ def test_a_new_account_begins_with_the_cash_that_the_broker_has_then(
 
     before, cash = trading_in(tmp_path, work)
     assert cash == D(70_000) != before
+
+
+def test_closing_a_position_in_coins_closes_what_the_broker_has(tmp_path: Path, server: AlpacaTradingServer) -> None:
+    """Alpaca keeps a part of the coins that were bought, and refuses to sell more than are left."""
+    server.coin_fee = D("0.0025")
+
+    def coins(side: Side, quantity: str) -> Request:
+        return request(BTC, side, Kind.MARKET, quantity, time_in_force=Force.GTC)
+
+    async def once(trading: TradingDesk) -> None:
+        await trading.engine.once()
+
+    bought = trading_in(tmp_path, lambda it: it.orders.place(ME, coins(Side.BUY, "2")))
+    server.fill(bought.id, "2", "100")
+    trading_in(tmp_path, once)
+    part = trading_in(tmp_path, lambda it: it.orders.place(ME, coins(Side.SELL, "0.5")))
+    assert server.of(part.id)["qty"] == "0.5"
+    server.fill(part.id, "0.5", "100")
+    trading_in(tmp_path, once)
+
+    closing = trading_in(tmp_path, lambda it: it.orders.place(ME, coins(Side.SELL, "1.5")))
+    assert server.of(closing.id)["qty"] == "1.495"
+    server.fill(closing.id, "1", "110")
+    trading_in(tmp_path, once)
+    (holding,) = trading_in(tmp_path, lambda it: it.portfolio.holdings(ME))
+    assert holding.position.quantity == D("0.5")
+    server.fill(closing.id, "0.495", "110")
+    for _ in range(2):
+        trading_in(tmp_path, once)
+    assert trading_in(tmp_path, lambda it: it.portfolio.holdings(ME)) == []
+    done = {order.id: order for order in trading_in(tmp_path, _listed)}[closing.id]
+    assert (done.state, done.filled, done.fees) == (State.FILLED, D("1.5"), D("0.55"))
+    cash = trading_in(tmp_path, lambda it: it.venue.opening_cash())
+    balance = trading_in(tmp_path, lambda it: it.portfolio.balance(ME))
+    assert balance.cash == cash - 200 + 50 + D("1.495") * 110
+    assert server.coins["BTC/USD"] == 0
+    assert trading_in(tmp_path, _faults) == []
+
+
+def test_coins_that_no_fee_explains_are_not_left_out(tmp_path: Path, server: AlpacaTradingServer) -> None:
+    bought = trading_in(
+        tmp_path, lambda it: it.orders.place(ME, request(BTC, Side.BUY, Kind.MARKET, "2", time_in_force=Force.GTC))
+    )
+    server.fill(bought.id, "2", "100")
+    server.coins["BTC/USD"] = D(1)
+
+    async def close(trading: TradingDesk) -> None:
+        await trading.engine.once()
+        with pytest.raises(BrokerRefused, match="insufficient balance"):
+            await trading.orders.place(ME, request(BTC, Side.SELL, Kind.MARKET, "2", time_in_force=Force.GTC))
+
+    trading_in(tmp_path, close)
+
+
+async def _listed(trading: TradingDesk) -> list[Order]:
+    return (await trading.orders.listing(ME, open_only=False, limit=99))[0]

@@ -13,7 +13,7 @@ from openbell.brokers.alpaca import outcomes
 from openbell.brokers.alpaca.http import NoAnswer, NotSent, TradingHttp
 from openbell.brokers.alpaca.reader import Reader
 from openbell.brokers.alpaca.states import current, exit_report, reachable, report_of
-from openbell.brokers.alpaca.wire import Malformed, body_of, decode, read_complaint, read_order
+from openbell.brokers.alpaca.wire import Malformed, body_of, closes_coins, decode, read_complaint, read_order, sold_of
 from openbell.feeds.alpaca.keys import header_key
 from openbell.market.errors import SettingsError
 from openbell.net.response import Response
@@ -48,7 +48,8 @@ class AlpacaBroker:
 
     async def submit(self, order: Order) -> Report:
         """Send an order and its exits once. Raises `BrokerRefused`, `BrokerUnavailable` or `OutcomeUnknown`."""
-        answer = await self._act("POST", "/v2/orders", "order", body_of(order))
+        quantity = await self._quantity(order)
+        answer = await self._act("POST", "/v2/orders", "order", body_of(order, quantity))
         if not _success(answer):
             raise self._failure(answer, "order")
         try:
@@ -113,6 +114,15 @@ class AlpacaBroker:
     async def close(self) -> None:
         """Close all connections; the next request opens new ones."""
         await self._http.close()
+
+    async def _quantity(self, order: Order) -> Decimal:
+        """The quantity to send: of an order that closes coins, at most what the account has."""
+        if not closes_coins(order):
+            return order.quantity
+        try:
+            return sold_of(order, await self._reader.available(order.symbol))
+        except Malformed as why:
+            raise _malformed("position", why) from None
 
     async def _broker_id(self, order: Order) -> str | None:
         entries, legs = await self._reader.family(order)

@@ -12,6 +12,7 @@ from openbell.brokers.alpaca import outcomes
 from openbell.brokers.alpaca.http import TradingHttp
 from openbell.brokers.alpaca.states import total
 from openbell.brokers.alpaca.wire import (
+    Complaint,
     Malformed,
     VendorOrder,
     activity_id,
@@ -71,6 +72,16 @@ class Reader:
         after = datetime.fromtimestamp(int(placed_at) - _DAY, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {each.id: await self._fills_of(each, after) for each in orders if each.filled}
 
+    async def available(self, symbol: str) -> Decimal | None:
+        """How much of a position in coins no other order will sell; None if there is no position."""
+        answer = await self._http.read(f"/v2/positions/{symbol.replace('/', '')}", {})
+        if answer.status == 404 and _is_missing(read_complaint(answer.body, self._secrets)):
+            return None
+        position = self._decoded("position", answer)
+        if not isinstance(position, dict):
+            raise Malformed("not a position")
+        return number(position.get("qty_available"))
+
     async def equity_and_cash(self) -> dict[str, Decimal]:
         """The account's equity and cash."""
         account = await self._json("account", "/v2/account", {})
@@ -117,11 +128,8 @@ class Reader:
 
     async def _read_order(self, path: str, params: dict[str, str]) -> VendorOrder | None:
         answer = await self._http.read(path, params)
-        if answer.status == 404:
-            # Any other 404 is a wrong address: it must not make a working order look lost.
-            complaint = read_complaint(answer.body, self._secrets)
-            if complaint and complaint.code == _NOT_FOUND and "endpoint" not in complaint.message:
-                return None
+        if answer.status == 404 and _is_missing(read_complaint(answer.body, self._secrets)):
+            return None
         return read_order(self._decoded("order", answer))
 
     async def _json(self, what: str, path: str, params: dict[str, str]) -> Any:
@@ -133,3 +141,11 @@ class Reader:
         complaint = read_complaint(answer.body, self._secrets)
         why = outcomes.describe(answer.status, complaint) if complaint else f"HTTP {answer.status}"
         raise BrokerUnavailable(f"Alpaca did not return the {what}: {why}", status=answer.status)
+
+
+def _is_missing(complaint: Complaint | None) -> bool:
+    """Returns True if Alpaca says that it has no such order or position.
+
+    Any other 404 is a wrong address: it must not make a working order look lost.
+    """
+    return complaint is not None and complaint.code == _NOT_FOUND and "endpoint" not in complaint.message

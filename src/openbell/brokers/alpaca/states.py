@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from openbell.brokers.alpaca.wire import Malformed, VendorOrder
+from openbell.brokers.alpaca.wire import Malformed, VendorOrder, closes_coins
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
 from openbell.trading.broker import Execution, Report
@@ -57,7 +57,25 @@ def report_of(order: Order, entries: Sequence[VendorOrder], legs: Sequence[Vendo
     """The report on an order: `entries` are the order and its replacements, `legs` all its exits. Raises `Malformed`."""
     reports = ((role, exit_report(role, entries, legs, fills)) for role in (Role.TAKE_PROFIT, Role.STOP_LOSS))
     exits = tuple((str(role), report) for role, report in reports if report)
-    return replace(_report(entries, fills, order.quantity), exits=exits)
+    return replace(_with_kept_coins(order, entries, _report(entries, fills, order.quantity)), exits=exits)
+
+
+def _with_kept_coins(order: Order, chain: Sequence[VendorOrder], report: Report) -> Report:
+    """Count the coins that Alpaca has kept as its fees as sold, at the average price, all of which is a fee.
+
+    An order that closes a position in coins is sent for what the account has, and closes the position all the same.
+    """
+    sent = chain[0].quantity
+    is_reduced = closes_coins(order) and len(chain) == 1 and sent is not None and sent < order.quantity
+    if sent is None or not is_reduced or total(report.executions) != sent:
+        return report
+    last = report.executions[-1]
+    with amounts.exact():
+        kept = order.quantity - sent
+        paid = sum((each.quantity * each.price for each in report.executions), ZERO)
+        price = amounts.share(paid, sent)
+        fee = Execution(f"{report.broker_id}-fee", kept, price, last.at, kept * price)
+    return replace(report, state=State.FILLED, executions=(*report.executions, fee), reason=None)
 
 
 def exit_report(role: Role, entries: Sequence[VendorOrder], legs: Sequence[VendorOrder], fills: Fills) -> Report | None:

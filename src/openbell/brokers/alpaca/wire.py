@@ -19,7 +19,7 @@ from openbell.market.instruments import AssetClass, parse
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
 from openbell.trading.broker import BrokerRefused, Execution
-from openbell.trading.orders import Force, Kind, Order, Role
+from openbell.trading.orders import Force, Kind, Order, Role, Side
 
 LONGEST_ID = 128
 _ID = re.compile(r"[A-Za-z0-9-]{1,64}")
@@ -46,12 +46,32 @@ class VendorOrder:
     legs: tuple[VendorOrder, ...]
 
 
-def body_of(order: Order) -> dict[str, Any]:
-    """The request body for an order. Raises `BrokerRefused` for an order that Alpaca does not support."""
+_LARGEST_FEE = Decimal("0.1")
+"""The largest part of a position in coins that fees can have taken: 0.25 % of each purchase, also of what was sold since."""
+
+
+def closes_coins(order: Order) -> bool:
+    """Returns True if an order can only reduce a position in coins."""
+    return order.side is Side.SELL and not order.opening and "/" in order.symbol
+
+
+def sold_of(order: Order, available: Decimal | None) -> Decimal:
+    """Returns the quantity to send for an order that closes coins, of which the account has `available`.
+
+    Alpaca takes its fee in coins and does not report it in fills, so that the account has less than the books.
+    """
+    least = order.quantity * (1 - _LARGEST_FEE)
+    return available if available is not None and least <= available < order.quantity else order.quantity
+
+
+def body_of(order: Order, quantity: Decimal | None = None) -> dict[str, Any]:
+    """The request body for an order, or for a smaller quantity of it. Raises `BrokerRefused` for an order that Alpaca
+    does not support.
+    """
     _check(order)
     body: dict[str, Any] = {
         "symbol": order.symbol,
-        "qty": amounts.text(order.quantity),
+        "qty": amounts.text(order.quantity if quantity is None else quantity),
         "side": str(order.side),
         "type": str(order.kind),
         "time_in_force": str(order.time_in_force),
