@@ -34,3 +34,11 @@ class BrokerKind:
     live: Callable[[Mapping[str, Any]], bool] = lambda _settings: False
     """Returns True if orders move real money with the given settings."""
     options: tuple[Option, ...] = ()
+    needs: str = ""
+    """The variables to check if it cannot be reached."""
+    paper_account: str = "its own paper account"
+    """The account that is used unless `live`."""
+    look_up_every: float = 3.0
+    """Seconds between two lookups of a working order: brokers limit the number of requests."""
+    look_up_most: int = 2
+    """How many orders are looked up per second."""

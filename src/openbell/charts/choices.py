@@ -5,6 +5,18 @@ from __future__ import annotations
 from openbell.charts.themes import THEMES
 
 STYLES = ("candles", "hollow", "bars", "line", "area", "heikin_ashi", "baseline", "hilo", "columns")
+STYLES_OF_CONFIGS = {
+    "bar": "bars",
+    "candle": "candles",
+    "line": "line",
+    "area": "area",
+    "heikinAshi": "heikin_ashi",
+    "hollowCandle": "hollow",
+    "baseline": "baseline",
+    "hiLo": "hilo",
+    "column": "columns",
+}
+"""Each style by its name in the configs of chart images, in the order in which their schema lists them."""
 CLOSE_STYLES = frozenset({"line", "area", "baseline", "columns"})
 """Styles that draw closes only: their scale need not hold highs and lows."""
 LINE_STYLES = frozenset({"line", "area"})

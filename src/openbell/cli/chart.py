@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from openbell.charts.choices import STYLES
 from openbell.cli.app import AsOf, InScenario, app, plain_errors, result_of, settings_for
 from openbell.cli.output_files import PICTURES, check_output, write_output
 from openbell.market.errors import InvalidParameter
@@ -57,9 +58,7 @@ def chart(
     ),
     size: Annotated[str, typer.Option(help="Width and height in pixels.")] = "1200x675",
     scale: Annotated[float, typer.Option(help="Device pixels per pixel; 2 for high-resolution screens.")] = 1.0,
-    style: Annotated[
-        str, typer.Option(help="One of: candles hollow bars line area heikin_ashi baseline hilo columns.")
-    ] = "candles",
+    style: Annotated[str, typer.Option(help=f"One of: {' '.join(STYLES)}.")] = "candles",
     theme: Annotated[str, typer.Option(help="One of: dark light.")] = "dark",
     price_scale: Annotated[str, typer.Option(help="One of: linear log percent indexed.")] = "linear",
     session: Annotated[

@@ -281,6 +281,7 @@ def _broker(desk: Desk) -> Iterator[Finding]:
         return
     import asyncio
 
+    from openbell.brokers.registry import all_brokers
     from openbell.desk.orders.broker_venue import make_broker
     from openbell.trading.broker import BrokerError
 
@@ -292,11 +293,12 @@ def _broker(desk: Desk) -> Iterator[Finding]:
         finally:
             await broker.close()
 
-    whose = "REAL MONEY" if settings.live else "Alpaca's own paper account"
+    kind = all_brokers()[settings.broker]
+    whose = "REAL MONEY" if settings.live else kind.paper_account
     try:
         yield Finding("ok", f"broker {settings.broker} ({whose}): {asyncio.run(read_cash())}")
     except BrokerError as error:
-        yield Finding("bad", error.message, "check ALPACA_API_KEY, ALPACA_SECRET_KEY and OPENBELL_ALPACA_LIVE")
+        yield Finding("bad", error.message, f"check {kind.needs}")
 
 
 def _backtester(desk: Desk) -> Iterator[Finding]:

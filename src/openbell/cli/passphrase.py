@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import app, fail
-from openbell.cli.users_and_tokens import check_name, in_access_store, read_scopes
+from openbell.cli.users_and_tokens import SCOPES, check_name, in_access_store, read_scopes
 from openbell.desk.settings.principals import LONGEST_PASSPHRASE, OPERATOR, SHORTEST_PASSPHRASE
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def passphrase(
         typer.Option(
             "--scopes",
             metavar="LIST",
-            help="What the user can grant: read, write, trade, admin. Default: unchanged; new users: all (local) or read.",
+            help=f"What the user can grant: {SCOPES}. Default: unchanged; new users: all (local) or read.",
         ),
     ] = "",
     remove: Annotated[bool, typer.Option("--remove", help="Remove the user instead.")] = False,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import fail, group
-from openbell.cli.users_and_tokens import check_name, in_access_store, read_scopes
+from openbell.cli.users_and_tokens import SCOPES, check_name, in_access_store, read_scopes
 from openbell.desk.settings.principals import OPERATOR
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def add(
     scopes: Annotated[
         str,
         typer.Option(
-            "--scopes", metavar="LIST", help="What it allows: read, write, trade, admin (trade includes write)."
+            "--scopes", metavar="LIST", help=f"What it allows: {SCOPES} (trade includes write)."
         ),
     ],
     expires: Annotated[

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from openbell.cli.app import fail, plain_errors, settings_for
 from openbell.desk.settings.principals import SUBJECT
+from openbell.protocol.session import Scope
 
 if TYPE_CHECKING:
     from openbell.stores.access.store import AccessStore
 
 T = TypeVar("T")
+SCOPES = ", ".join(Scope)
+"""The names of all scopes, for help texts."""
 
 
 def check_name(name: str) -> None:
@@ -23,11 +26,9 @@ def check_name(name: str) -> None:
 
 def read_scopes(text: str) -> frozenset[str]:
     """Returns scopes that are separated by commas. Prints an error and exits if one does not exist."""
-    from openbell.protocol.session import Scope
-
     found = frozenset(text.replace(",", " ").split())
     if not found or not found <= set(Scope):
-        fail(f"--scopes must be one or more of {', '.join(Scope)}, separated by commas", 2)
+        fail(f"--scopes must be one or more of {SCOPES}, separated by commas", 2)
     return found
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from openbell.brokers.registry import all_brokers
 from openbell.desk.alerts.inbox import Inbox, Send
 from openbell.desk.events.supervision import FailingUnits
 from openbell.desk.orders.accounts import AccountService, OperatorAccount
@@ -152,8 +153,9 @@ class TradingDesk:
 
     def _broker_venue(self, broker: Broker) -> BrokerVenue:
         name = self._settings.account or self._settings.broker
-        # Alpaca allows 200 requests a minute, and looking up one order may take two.
-        reconciling = Reconciling(self.records, name, broker, every=3.0, most=2, failing=self.failing)
+        kind = all_brokers()[broker.name]
+        every, most = kind.look_up_every, kind.look_up_most
+        reconciling = Reconciling(self.records, name, broker, every=every, most=most, failing=self.failing)
 
         async def lost_too_much() -> str | None:
             try:

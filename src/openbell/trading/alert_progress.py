@@ -12,7 +12,7 @@ from openbell.market.series_plan import next_close
 from openbell.market.sessions import Phase, next_open, phase
 from openbell.market.timeframes import SHORT
 from openbell.trading import amounts
-from openbell.trading.alerts import Alert, is_reached
+from openbell.trading.alerts import PRICE_CONDITIONS, Alert
 from openbell.trading.waiting import forex_opens
 
 
@@ -50,7 +50,7 @@ def progress_of(alert: Alert, price: LastPrice | str | None, now: float) -> Aler
         distance = alert.threshold - price.value
     if price.end - MINUTE < alert.set_at:
         waits = "no minute that opened after it was set has closed yet"
-    elif is_reached(alert.type, float(price.value), float(alert.threshold)):
+    elif PRICE_CONDITIONS[alert.type].is_reached(float(price.value), float(alert.threshold)):
         waits = "the last price has reached it, and it fires when that minute is checked"
     else:
         way = "rise" if distance > 0 else "fall"

@@ -34,7 +34,31 @@ class Type(StrEnum):
     @property
     def of_price(self) -> bool:
         """Whether it is a condition on the price."""
-        return self is not Type.INDICATOR_SIGNAL
+        return self in PRICE_CONDITIONS
+
+
+@dataclass(frozen=True, slots=True)
+class PriceCondition:
+    """A condition on the price: a side of the threshold."""
+
+    label: str
+    """The name of its line in charts."""
+    above: bool
+    """Whether the price must rise to the threshold; otherwise it must fall to it."""
+
+    def prices(self, bars: Bars) -> Values:
+        """Returns the prices of bars that reach furthest towards the threshold."""
+        return bars.high if self.above else bars.low
+
+    def is_reached(self, values: Values | float, level: float) -> npt.NDArray[np.bool_] | bool:
+        """Returns True where `prices` have reached the threshold."""
+        return values >= level if self.above else values <= level
+
+
+PRICE_CONDITIONS = {
+    Type.PRICE_ABOVE: PriceCondition("Alert above", above=True),
+    Type.PRICE_BELOW: PriceCondition("Alert below", above=False),
+}
 
 
 class AlertState(StrEnum):
@@ -97,16 +121,6 @@ def registered(indicator: str, signal: str) -> str:
     return found.name
 
 
-def is_reached(kind: Type, values: Values | float, level: float) -> npt.NDArray[np.bool_] | bool:
-    """Returns True where a price condition holds, at the values of `price_column`."""
-    return values >= level if kind is Type.PRICE_ABOVE else values <= level
-
-
-def price_column(kind: Type, bars: Bars) -> Values:
-    """Returns the prices of bars that a condition is compared with: those that reach furthest towards it."""
-    return bars.high if kind is Type.PRICE_ABOVE else bars.low
-
-
 @dataclass(frozen=True, slots=True)
 class PriceLevels:
     """The levels of many price alerts that are reached first: two comparisons rule out most bars for all of them."""
@@ -121,10 +135,13 @@ class PriceLevels:
 
 def levels_of(alerts: Iterable[Alert]) -> PriceLevels:
     """Returns the levels of the price alerts among `alerts`."""
-    levels: dict[Type, list[float]] = {kind: [] for kind in Type}
+    above, below = inf, -inf
     for alert in alerts:
-        levels[alert.type].append(float(alert.threshold or 0))
-    return PriceLevels(min(levels[Type.PRICE_ABOVE], default=inf), max(levels[Type.PRICE_BELOW], default=-inf))
+        if (condition := PRICE_CONDITIONS.get(alert.type)) is None:
+            continue
+        level = float(alert.threshold or 0)
+        above, below = (min(above, level), below) if condition.above else (above, max(below, level))
+    return PriceLevels(above, below)
 
 
 def price_firings(alerts: Iterable[Alert], bars: Bars, since: float) -> list[Firing]:
@@ -138,8 +155,9 @@ def price_firings(alerts: Iterable[Alert], bars: Bars, since: float) -> list[Fir
         first = max(fresh, int(np.searchsorted(bars.time, alert.set_at)))
         if first >= len(bars):
             continue
-        values = price_column(alert.type, bars)
-        reached = np.asarray(is_reached(alert.type, values[first:], float(alert.threshold or 0)))
+        condition = PRICE_CONDITIONS[alert.type]
+        values = condition.prices(bars)
+        reached = np.asarray(condition.is_reached(values[first:], float(alert.threshold or 0)))
         at = int(reached.argmax())
         if reached[at]:
             index = first + at

@@ -30,7 +30,7 @@ from typing import Any
 from openbell.market.bars import MINUTE
 from openbell.trading import amounts
 from openbell.trading.accounts import PAPER
-from openbell.trading.alerts import AlertState, Type, is_reached
+from openbell.trading.alerts import PRICE_CONDITIONS, AlertState, Type
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
 from openbell.trading.fills import Fill
@@ -317,7 +317,7 @@ def _fired(name: str, row: Row, set_at: float) -> Iterator[str]:
     if row["fired_at"] is None or row["fired_at"] <= set_at:
         yield f"alert {name} fired in a bar that had closed when it was set"
     kind = Type(row["type"])
-    if kind.of_price and not is_reached(kind, row["value"], float(row["threshold"])):
+    if kind.of_price and not PRICE_CONDITIONS[kind].is_reached(row["value"], float(row["threshold"])):
         yield f"alert {name} fired at {row['value']!r}, which does not reach its threshold {row['threshold']}"
 
 

@@ -32,6 +32,11 @@ BROKER = BrokerKind(
     "Alpaca, on its paper account unless alpaca_live is set",
     _make,
     live=lambda settings: bool(settings["alpaca_live"]),
+    needs="ALPACA_API_KEY, ALPACA_SECRET_KEY and OPENBELL_ALPACA_LIVE",
+    paper_account="Alpaca's own paper account",
+    # Alpaca allows 200 requests a minute, and looking up one order may take two.
+    look_up_every=3.0,
+    look_up_most=2,
     options=(
         Option("alpaca_live", False, "with broker alpaca: trade with real money, not on Alpaca's own paper account"),
     ),

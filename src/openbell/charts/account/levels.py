@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from openbell.charts.numbers import short
 from openbell.trading import amounts
-from openbell.trading.alerts import Alert, Type
+from openbell.trading.alerts import PRICE_CONDITIONS, Alert
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Position
 from openbell.trading.orders import RESTING, Kind, Order, State
@@ -77,9 +77,7 @@ def alert_level(alert: Alert) -> Level | None:
     """Returns the line of an alert; None if its condition is no price."""
     if alert.threshold is None:
         return None
-    return Level(
-        Purpose.ALERT, "Alert above" if alert.type is Type.PRICE_ABOVE else "Alert below", alert.threshold, alert.id
-    )
+    return Level(Purpose.ALERT, PRICE_CONDITIONS[alert.type].label, alert.threshold, alert.id)
 
 
 def quantity_text(quantity: Decimal) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-INTERVALS = (
-    *("1m", "2m", "3m", "5m", "15m", "30m", "45m", "1h", "2h", "3h", "4h", "6h", "8h", "12h"),
-    *("1D", "2D", "3D", "1W", "1M", "3M", "6M", "1Y"),
-)
+from openbell.charts.choices import STYLES_OF_CONFIGS
+from openbell.market.timeframes import CHART
+
+INTERVALS = tuple(CHART)
 DEFAULT_INTERVAL = "1D"
 PRESETS = ("1D", "5D", "1M", "3M", "6M", "1Y", "5Y", "ALL", "DTD", "WTD", "MTD", "YTD")
 """The ranges that the vendor knows. Others are sent to it as two times."""
-STYLES = ("bar", "candle", "line", "area", "heikinAshi", "hollowCandle", "baseline", "hiLo", "column")
+STYLES = tuple(STYLES_OF_CONFIGS)
 THEMES = ("light", "dark")
 SCALES = ("regular", "percent", "indexedTo100", "logarithmic")
 SESSIONS = ("regular", "extended")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
+from openbell.charts.choices import STYLES_OF_CONFIGS
 from openbell.charts.config.model import ChartConfig
 from openbell.charts.config.plots import VOLUME, has_volume
 from openbell.charts.look import Look
@@ -13,18 +14,6 @@ from openbell.charts.options import CandleColors, Options
 from openbell.charts.override_values import color_of, number_of
 from openbell.charts.zones import zone_called
 
-STYLES = {
-    "bar": "bars",
-    "candle": "candles",
-    "line": "line",
-    "area": "area",
-    "heikinAshi": "heikin_ashi",
-    "hollowCandle": "hollow",
-    "baseline": "baseline",
-    "hiLo": "hilo",
-    "column": "columns",
-}
-"""The style of a look for each style of a config."""
 SCALES = {"regular": "linear", "percent": "percent", "indexedTo100": "indexed", "logarithmic": "log"}
 SWITCHES = {
     "showLegend": "legend",
@@ -58,7 +47,7 @@ def look_of(config: ChartConfig, scale: float = 1.0) -> Look:
         config.width,
         config.height,
         scale,
-        STYLES[config.style],
+        STYLES_OF_CONFIGS[config.style],
         config.theme,
         SCALES[config.scale],
         volume=has_volume(config),

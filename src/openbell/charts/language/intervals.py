@@ -38,8 +38,8 @@ _PHRASES = {
 }
 _TABLE = Phrases((text.split(), IntervalFound(name)) for name, texts in _PHRASES.items() for text in listed(texts))
 _METATRADER = {
-    **{f"m{n}": f"{n}m" for n in (1, 2, 3, 5, 15, 30, 45)},
-    **{f"h{n}": f"{n}h" for n in (4, 6, 8, 12)},
+    **{f"m{name[:-1]}": name for name in CHART if name.endswith("m")},
+    **{f"h{name[:-1]}": name for name in CHART if name.endswith("h") and name not in {"1h", "2h", "3h"}},
     "d1": "1D",
     "w1": "1W",
     "mn1": "1M",

@@ -10,9 +10,10 @@ from typing import Self
 from openbell.desk.settings import Settings
 from openbell.gateway.guard.refusals import Refusal
 from openbell.net.rates import Buckets, Rate, Standing
+from openbell.protocol.session import Scope
 
 SIGN_IN = "signin"
-KINDS = ("read", "write", "trade", "admin", SIGN_IN)
+KINDS = (*(scope.value for scope in Scope), SIGN_IN)
 """The classes of calls: the scope of a tool, or an attempt to sign in, whose principal is an address."""
 _MOST = 10_000
 """Buckets of one class. Further principals share one bucket until some are full."""
