@@ -84,6 +84,14 @@ def test_an_earlier_reason_stays_until_there_is_another() -> None:
     assert known.to(State.CANCELLED, 2.0, "done").reason == "done"
 
 
+@pytest.mark.parametrize("doubt", [State.UNKNOWN, State.LOST])
+def test_a_doubt_that_is_over_is_no_reason_any_more(doubt: State) -> None:
+    unknown = order().to(doubt, 1.0, "no answer; do not send it again")
+    assert unknown.to(doubt, 2.0).reason == "no answer; do not send it again"
+    assert unknown.to(State.OPEN, 2.0).reason is None
+    assert unknown.to(State.REJECTED, 2.0, "refused").reason == "refused"
+
+
 def test_fills_add_up_until_an_order_is_done() -> None:
     part = order(quantity="10").with_fill(D(4), D("100.5"), D("0.4"), 1.0)
     assert look(part, "state filled remaining paid fees") == (State.PARTIALLY_FILLED, 4, 6, 402, D("0.4"))

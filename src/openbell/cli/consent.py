@@ -57,7 +57,7 @@ def revoke(
         from openbell.market.clock import SystemClock
         from openbell.stores.access import grants
 
-        await store.write(lambda connection: grants.revoke(connection, grant.id, SystemClock().epoch()))
+        await store.write(grants.revoke, grant.id, SystemClock().epoch())
 
     in_access_store(work, writes=True)
     typer.echo(
@@ -72,6 +72,6 @@ def _consents(*, writes: bool) -> list[Consent]:
 
         if not await store.database.exists():
             return []
-        return await store.read(lambda connection: grants.listed(connection, SystemClock().epoch()))
+        return await store.read(grants.listed, SystemClock().epoch())
 
     return in_access_store(work, writes=writes)

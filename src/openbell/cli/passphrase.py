@@ -46,10 +46,10 @@ def passphrase(
         from openbell.stores.access import users
         from openbell.stores.access.users import User
 
-        known = await store.read(lambda connection: users.find(connection, name))
+        known = await store.read(users.find, name)
         default = _default_scopes(name) if known is None else known.scopes
         user = User(name, hashed(text), default if wanted is None else wanted)
-        await store.write(lambda connection: users.put(connection, user, SystemClock().epoch()))
+        await store.write(users.put, user, SystemClock().epoch())
         return user.scopes
 
     granted = in_access_store(work, writes=True)
@@ -67,7 +67,7 @@ def _remove(name: str) -> None:
         from openbell.market.clock import SystemClock
         from openbell.stores.access import users
 
-        return await store.write(lambda connection: users.remove(connection, name, SystemClock().epoch()))
+        return await store.write(users.remove, name, SystemClock().epoch())
 
     if not in_access_store(work, writes=True):
         fail(f"there is no user {name}")

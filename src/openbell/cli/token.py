@@ -49,9 +49,7 @@ def add(
     name: Name,
     scopes: Annotated[
         str,
-        typer.Option(
-            "--scopes", metavar="LIST", help=f"What it allows: {SCOPES} (trade includes write)."
-        ),
+        typer.Option("--scopes", metavar="LIST", help=f"What it allows: {SCOPES} (trade includes write)."),
     ],
     expires: Annotated[
         str, typer.Option("--expires", metavar="SPAN", help="How long it is valid: 90d, 12h or 30m (default: always).")
@@ -72,7 +70,7 @@ def add(
         text, now = new_secret(STATIC), SystemClock().epoch()
         until = None if seconds is None else now + seconds
         token = StaticToken(name, user, allowed, digest(text), now, until)
-        await store.write(lambda connection: static_tokens.add(connection, token))
+        await store.write(static_tokens.add, token)
         return text
 
     secret = in_access_store(work, writes=True)
@@ -87,7 +85,7 @@ def remove(name: Name) -> None:
     async def work(store: AccessStore) -> bool:
         from openbell.stores.access import static_tokens
 
-        return await store.write(lambda connection: static_tokens.remove(connection, name))
+        return await store.write(static_tokens.remove, name)
 
     if not in_access_store(work, writes=True):
         fail(f"there is no token {name}; openbell token list shows all tokens")

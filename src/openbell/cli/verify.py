@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from openbell.desk.settings import Settings
     from openbell.stores.records.records import Records
     from openbell.stores.records.snapshot import View
-    from openbell.stores.records.verify import BarsFound
+    from openbell.stores.records.verify import BarsFound, Cursor
+    from openbell.trading.fills import Fill
 
 _MOST = 20
 _WIDEST = 500
@@ -202,16 +203,19 @@ async def _check_ledger(
 
 async def _check_bars(desk: Desk, records: Records, found: Findings) -> None:
     """Compare paper fills with the stored bars."""
-    from openbell.stores.records.verify import BarsFound, Cursor, compare, paper_fills
+    from openbell.stores.records.verify import BarsFound, compare, paper_fills
+
+    def fills_after(view: View, cursor: Cursor | None) -> tuple[list[Fill], Cursor | None]:
+        return paper_fills(view.connection, cursor)
 
     bars = BarsFound()
     after: Cursor | None = None
     try:
         while True:
-            page, after = await records.read(lambda view: paper_fills(view.connection, after), check_head=False)  # noqa: B023
+            page, after = await records.read(fills_after, after, check_head=False)
             if after is None:
                 break
-            if not desk.settings.bar_folder.exists() and not desk.settings.influx_url:
+            if not desk.settings.bar_folder.exists() and not desk.settings.bar_backend.is_remote:
                 bars.fills += len(page)  # opening the store would create it
                 continue
             await desk.threads.run(compare, page, desk.store.read, bars)

@@ -71,7 +71,7 @@ class RecordSource:
                 WebhookChanged(),
             )
         seq = self._seq
-        found = await self._records.read(lambda view: changes.changes_after(view, seq), check_head=False)
+        found = await self._records.read(changes.changes_after, seq, check_head=False)
         if found.complete or not self._records.clock.moving:
             self._version = (
                 version  # otherwise entries are later than the clock: they are read again when it has advanced

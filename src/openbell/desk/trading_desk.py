@@ -153,7 +153,7 @@ class TradingDesk:
 
     def _broker_venue(self, broker: Broker) -> BrokerVenue:
         name = self._settings.account or self._settings.broker
-        kind = all_brokers()[broker.name]
+        kind = all_brokers()[self._settings.broker]
         every, most = kind.look_up_every, kind.look_up_most
         reconciling = Reconciling(self.records, name, broker, every=every, most=most, failing=self.failing)
 

@@ -207,7 +207,7 @@ def _writing(desk: Desk, label: str, say: Say, *, stops: bool = False) -> Engine
             say("stopping")
             os.kill(os.getpid(), signal.SIGSTOP)
         try:
-            await desk.trading.records.write(lambda journal: journal.put("decision", row, new=True), lease)
+            await desk.trading.records.write(lambda journal: journal.put("decision", row, new=True), lease=lease)
         except OpenbellError as error:
             say(type(error).__name__)
             raise

@@ -154,5 +154,5 @@ class Seat:
 
     async def _write_checkpoints(self, lease: Lease | None, _until: int) -> int:
         if await self.records.read(checkpoints.due):
-            await self.records.write(lambda journal: checkpoints.write_due(journal.view), lease)
+            await self.records.write(lambda journal: checkpoints.write_due(journal.view), lease=lease)
         return 0

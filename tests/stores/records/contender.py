@@ -50,7 +50,7 @@ async def main(place: Place, label: str) -> None:
             try:
                 while not renewing.done():
                     row = decision(f"{label}-{next(_numbers)}", reasoning=f"{lease.token}")
-                    await records.write(lambda journal: journal.put("decision", row, new=True), lease)  # noqa: B023
+                    await records.write(lambda journal: journal.put("decision", row, new=True), lease=lease)  # noqa: B023
                     await asyncio.sleep(0.01)
                 await renewing
             except LeaseLost:

@@ -442,14 +442,14 @@ class RecordsContract:
                 await place.tamper("UPDATE alembic_version SET version_num = '9999'")
                 ran: list[int] = []
                 with pytest.raises(StoreError, match=r"have version 9999 .* nothing was written"):
-                    await records.write(lambda journal: ran.append(1), lease)
+                    await records.write(lambda journal: ran.append(1), lease=lease)
                 for _ in range(2):
                     with pytest.raises(StoreError, match="version 9999, and this Openbell supports versions up to"):
                         await records.write(lambda journal: ran.append(2))
                 assert ran == []
                 assert len(await place.entries()) == 1
                 await place.tamper(f"UPDATE alembic_version SET version_num = '{RECORDS.newest}'")
-                assert await records.write(put("after"), lease) == 2
+                assert await records.write(put("after"), lease=lease) == 2
 
         run(main)
 
@@ -477,17 +477,17 @@ class RecordsContract:
         async def main() -> None:
             async with place.opened() as records:
                 old = await acquire(records, "one")
-                await records.write(put("held"), old)
+                await records.write(put("held"), lease=old)
                 await expire(place)
-                await records.write(put("ended, but nobody took it"), old)
+                await records.write(put("ended, but nobody took it"), lease=old)
                 new = await acquire(records, "two")
                 ran: list[int] = []
                 with pytest.raises(LeaseLost, match="two"):
-                    await records.write(lambda journal: ran.append(journal.note("k", "x", 1)), old)
+                    await records.write(lambda journal: ran.append(journal.note("k", "x", 1)), lease=old)
                 with pytest.raises(LeaseLost, match="two"):
                     await records.write(lambda journal: leases.renew(journal.connection, old, 60))
                 await records.write(lambda journal: leases.release(journal.connection, old))
-                await records.write(put("two's"), new)
+                await records.write(put("two's"), lease=new)
                 assert ran == []
                 assert [row["id"] for row in await records.read(rows)][-1] == "two's"
                 assert len(await place.entries()) == 3
@@ -500,7 +500,7 @@ class RecordsContract:
                 lease = await acquire(records, "one")
                 await records.write(lambda journal: leases.release(journal.connection, lease))
                 with pytest.raises(LeaseLost, match="nobody"):
-                    await records.write(put("late"), lease)
+                    await records.write(put("late"), lease=lease)
 
         run(main)
 

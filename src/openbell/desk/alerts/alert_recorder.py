@@ -80,7 +80,7 @@ class FiringRecorder:
             progress.set_progress(journal.view, PROGRESS, until)
             progress.set_progress(journal.view, PROGRESS_SEQ, seq)
 
-        await self._records.write(work, lease)
+        await self._records.write(work, lease=lease)
 
     async def _fire(self, firings: list[Found], lease: Lease | None) -> int:
         """Record firings, their notifications and pushes in one transaction. Returns how many alerts were still active."""
@@ -102,4 +102,4 @@ class FiringRecorder:
                 self._inbox.deliver(journal, alert, cursor, notification(firing, iso(firing.at)), firing.at)
             return len(active)
 
-        return await self._records.write(work, lease)
+        return await self._records.write(work, lease=lease)

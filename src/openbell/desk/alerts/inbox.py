@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from openbell.desk.alerts.event_ids import position_of
@@ -82,7 +83,7 @@ class Inbox:
 
     async def number_of(self, principal: str, cursor: int) -> int:
         """Returns the number of a notification in its owner's inbox, which shows nothing about others."""
-        return await self._records.read(lambda view: queries.number_of(view, principal, cursor))
+        return await self._records.read(queries.number_of, principal, cursor)
 
     async def numbered(self, principal: str, number: int) -> int:
         """Returns the cursor of a notification by its number in its owner's inbox; 0 is before the first one."""
@@ -104,7 +105,7 @@ class Inbox:
 
     async def seen(self, principal: str) -> int:
         """Returns the cursor up to which a principal has read."""
-        return (await self._records.read(lambda view: queries.cursors_of(view, principal))).seen
+        return (await self._records.read(queries.cursors_of, principal)).seen
 
     async def acknowledge(self, principal: str, through: int) -> None:
         """Record that a principal has read everything up to a cursor."""
@@ -114,9 +115,7 @@ class Inbox:
     async def _move_cursors(self, principal: str, *, seen: int = 0, pushed: int = 0) -> None:
         # A scenario that is ahead of this clock cannot be written: its cursors stay.
         with suppress(Refused):
-            await self._records.write(
-                lambda journal: queries.move_cursors(journal, principal, seen=seen, pushed=pushed)
-            )
+            await self._records.write(partial(queries.move_cursors, principal=principal, seen=seen, pushed=pushed))
 
     @property
     def replaced(self) -> int:
@@ -128,12 +127,12 @@ class Inbox:
     async def subscribe(self, principal: str, wanted: Filter) -> PushSubscription:
         """Set the filter of pushes to a principal; replaces the earlier one."""
         await self._settle()
-        return await self._records.write(lambda journal: queries.subscribe(journal, principal, wanted))
+        return await self._records.write(queries.subscribe, principal, wanted)
 
     async def unsubscribe(self, principal: str) -> bool:
         """End the pushes to a principal; returns True if there was a subscription."""
         await self._settle()
-        return await self._records.write(lambda journal: queries.unsubscribe(journal, principal))
+        return await self._records.write(queries.unsubscribe, principal)
 
     async def subscription(self, principal: str) -> tuple[PushSubscription | None, int]:
         """Returns a principal's subscription and the number of queued pushes."""

@@ -75,12 +75,12 @@ class AlertService:
     async def listing(self, principal: str) -> list[Alert]:
         """Returns a principal's active alerts, oldest first."""
         await self._settle()
-        return await self._records.read(lambda view: queries.active(view, principal))
+        return await self._records.read(queries.active, principal)
 
     async def fired(self, principal: str, limit: int) -> tuple[list[Alert], int]:
         """Returns a principal's latest fired alerts, the latest first, and how many there are in all."""
         await self._settle()
-        return await self._records.read(lambda view: queries.fired(view, principal, limit))
+        return await self._records.read(queries.fired, principal, limit)
 
     async def progress(self, alerts: Iterable[Alert]) -> dict[str, AlertProgress]:
         """Returns by id why each of these active alerts has not fired."""

@@ -68,7 +68,7 @@ class StoredSubscriptions:
 
     async def unsubscribe(self, principal: str, subscription_id: str) -> None:
         """End a subscription of this principal. Raises `InvalidParameter` if it does not exist or belongs to another."""
-        if not await self._records.write(lambda journal: queries.remove(journal, principal, subscription_id)):
+        if not await self._records.write(queries.remove, principal, subscription_id):
             raise unknown(subscription_id)
 
 
@@ -177,4 +177,4 @@ class SubscriptionEngine:
                 count += queries.fire(journal, given, body, each.seen, happened, time.time())
             return count
 
-        return await self._records.write(work, lease)
+        return await self._records.write(work, lease=lease)

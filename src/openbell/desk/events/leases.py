@@ -7,6 +7,7 @@ from typing import Protocol
 from openbell.stores import port
 from openbell.stores.port import Lease
 from openbell.stores.records import leases
+from openbell.stores.records.journal import in_view
 from openbell.stores.records.records import Records
 from openbell.stores.threads import Threads
 
@@ -43,19 +44,19 @@ class LeasesInRecords:
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease:
         """See the port."""
-        return await self._records.write(lambda journal: leases.acquire(journal.view, name, holder, seconds))
+        return await self._records.write(in_view(leases.acquire), name, holder, seconds)
 
     async def renew(self, lease: Lease, seconds: float) -> None:
         """See the port."""
-        await self._records.write(lambda journal: leases.renew(journal.view, lease, seconds))
+        await self._records.write(in_view(leases.renew), lease, seconds)
 
     async def release(self, lease: Lease) -> None:
         """See the port. A scenario that is ahead of this clock can be left too."""
-        await self._records.write(lambda journal: leases.release(journal.view, lease), ignore_clock=True)
+        await self._records.write(in_view(leases.release), lease, ignore_clock=True)
 
     async def holder(self, name: str) -> str | None:
         """See the port."""
-        return await self._records.read(lambda view: leases.holder(view, name))
+        return await self._records.read(leases.holder, name)
 
     async def write_refusal(self) -> str | None:
         """See the port: the ledger's head may belong to another machine."""

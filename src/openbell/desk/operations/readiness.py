@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from openbell.desk.events.checks import Check, in_own_thread
+from openbell.stores.records.journal import in_view
 
 if TYPE_CHECKING:
     from openbell.desk.bars.service import BarService
@@ -24,7 +25,7 @@ def record_check(records: Callable[[], Records], writes: Callable[[], bool]) -> 
     async def check() -> None:
         if writes():
             # On a full disk, a transaction that writes nothing succeeds.
-            await records().write(lambda journal: progress.set_progress(journal.view, _MARK, time.time()))
+            await records().write(in_view(progress.set_progress), _MARK, time.time())
         else:
             await records().read(lambda _view: None)
 

@@ -60,7 +60,7 @@ class AccountService:
     async def admit(self, principal: str) -> Account:
         """Returns a principal's account, as it will be created if it is new. Raises `AccountNotFound` or `Unauthorized`."""
         name = self.name_of(principal)
-        found = await self._records.read(lambda view: queries.account(view, name))
+        found = await self._records.read(queries.account, name)
         if found is None and self._implicit(principal):
             await self._read_cash()
         return self._admitted(found, principal)

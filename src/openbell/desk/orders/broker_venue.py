@@ -126,7 +126,7 @@ class BrokerVenue:
         await self.broker.close()
 
     async def _record(self, order_id: str, report: Report) -> Order:
-        return await self._records.write(lambda journal: _apply(journal, order_id, report))
+        return await self._records.write(_apply, order_id, report)
 
 
 def _apply(journal: Journal, order_id: str, report: Report) -> Order:

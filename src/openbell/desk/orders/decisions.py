@@ -84,11 +84,10 @@ class DecisionService:
         """Returns a page of a principal's decisions, newest first, and how many there are in all."""
         wanted = None if symbol is None else parse(symbol).symbol
         if len(self._listed) == 1:
-            return await self._records.read(lambda view: queries.recent(view, principal, limit, offset, wanted, action))
+            return await self._records.read(queries.recent, principal, limit, offset, wanted, action)
         # The page may need the first `offset + limit` rows of each: they are merged here.
         pages = [
-            await records.read(lambda view: queries.recent(view, principal, offset + limit, 0, wanted, action))
-            for records in self._listed
+            await records.read(queries.recent, principal, offset + limit, 0, wanted, action) for records in self._listed
         ]
         rows = sorted((row for page, _ in pages for row in page), key=lambda row: row["created_at"], reverse=True)
         return rows[offset : offset + limit], sum(total for _, total in pages)

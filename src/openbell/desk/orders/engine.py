@@ -18,6 +18,7 @@ from openbell.market.clock import Clock
 from openbell.market.errors import LeaseHeld, LeaseLost, Refused, StoreError
 from openbell.stores.port import Lease
 from openbell.stores.records import checkpoints
+from openbell.stores.records.journal import Journal, in_view
 from openbell.stores.records.records import Records
 
 _STEP = "the engine's step for"
@@ -45,7 +46,11 @@ async def raise_if_general(records: Records, error: Exception, lease: Lease | No
     if isinstance(error, LeaseLost):
         raise error
     if isinstance(error, (StoreError, Refused)):
-        await records.write(lambda _journal: None, lease)
+        await records.write(_nothing, lease=lease)
+
+
+def _nothing(_journal: Journal) -> None:
+    """A transaction that shows whether the records can be written."""
 
 
 def checkpoint_step(records: Records) -> Step:
@@ -53,7 +58,7 @@ def checkpoint_step(records: Records) -> Step:
 
     async def step(lease: Lease | None, _until: int) -> int:
         if await records.read(checkpoints.due):
-            await records.write(lambda journal: checkpoints.write_due(journal.view), lease)
+            await records.write(in_view(checkpoints.write_due), lease=lease)
         return 0
 
     return step

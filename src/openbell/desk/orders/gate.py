@@ -125,7 +125,7 @@ class Gate:
     async def gather(self, account: Account, instrument: Instrument | None = None) -> PriceSheet:
         """Returns the prices of an instrument and of everything that an account holds or has ordered."""
         sheet = PriceSheet(int(self._clock.epoch() // DAY * DAY))
-        needed = await self._records.read(lambda view: self._needed(view, account, sheet.midnight))
+        needed = await self._records.read(self._needed, account, sheet.midnight)
         others = needed.now - ({instrument.symbol} if instrument else set())
         # At the same time: while bars cannot be read, each of the three waits as long as a call may wait for prices.
         (found, missing), sheet.at_midnight, _ = await asyncio.gather(

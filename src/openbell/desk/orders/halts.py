@@ -85,7 +85,7 @@ class Halts:
 
     async def cancelled_since(self, venue: Venue, moment: float) -> int:
         """Returns the number of a venue's orders that halts have cancelled since a moment, in this or another process."""
-        return await self._records.read(lambda view: queries.count_cancelled(view, venue.name, _HALTED, moment))
+        return await self._records.read(queries.count_cancelled, venue.name, _HALTED, moment)
 
     async def cancel_again(self, venue: Venue) -> int:
         """Send unconfirmed cancellations of orders that could open a position again; returns their number."""
@@ -122,7 +122,7 @@ class Halts:
             opening = _opening(journal.view, accounts(journal.view))
             return [venue.cancel(journal, order, reason) for order in opening]
 
-        cancelled = await self._records.write(work, lease)
+        cancelled = await self._records.write(work, lease=lease)
         await _send_cancellations(venue, cancelled)
         return len(cancelled)
 

@@ -151,7 +151,7 @@ class PaperMatching:
         async with self._locks[name]:
             done, chunk = 0, _Chunk(name)
             while True:
-                snapshot = await self._records.read(lambda view: self._snapshot(view, chunk))  # noqa: B023
+                snapshot = await self._records.read(self._snapshot, chunk)
                 if snapshot is None:
                     return done
                 start = snapshot.start
@@ -176,11 +176,11 @@ class PaperMatching:
             if not advance(state, series, start, end, self.rules):
                 await self._save_quiet(snapshot, series, end, lease)
                 return 0, snapshot.symbols - set(series)
-            changed = await self._records.write(lambda j: self._record(j, snapshot, chunk, state, series, end), lease)  # noqa: B023
+            changed = await self._records.write(self._record, snapshot, chunk, state, series, end, lease=lease)
             if changed is not None:
                 self._remember(snapshot, series, end)
                 return changed, snapshot.symbols - set(series)
-            again = await self._records.read(lambda view: self._snapshot(view, chunk))
+            again = await self._records.read(self._snapshot, chunk)
             if again is None:
                 break
             snapshot = again
@@ -305,7 +305,7 @@ class PaperMatching:
         """Save the progress after bars that changed nothing: in memory, and now and then in the records."""
         name, until = snapshot.account.name, self._complete_until(series, end)
         if end - snapshot.recorded_until >= _PROGRESS_SECONDS:
-            await self._records.write(lambda journal: save_progress(journal, name, until, end, snapshot.seq), lease)
+            await self._records.write(save_progress, name, until, end, snapshot.seq, lease=lease)
         self._remember(snapshot, series, end)
 
     def _remember(self, snapshot: _Snapshot, series: Mapping[str, Bars], end: int) -> None:

@@ -71,7 +71,7 @@ class Reasons:
         if not working:
             return reasons
         accounts = {order.account for order in working}
-        known = await self._records.read(lambda view: self._known(view, accounts))
+        known = await self._records.read(self._known, accounts)
         minutes: dict[str, Bars | None] = {}
         unpriced: dict[str, str | None] = {}
         slow = None

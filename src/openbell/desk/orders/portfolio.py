@@ -229,7 +229,7 @@ class PortfolioService:
 
     async def lost_too_much(self, account: str) -> str | None:
         """Returns why nothing may be opened on an account today; None if opening is allowed."""
-        found = await self._records.read(lambda view: queries.account(view, account))
+        found = await self._records.read(queries.account, account)
         if found is None:
             return None
         valued = await self._read(found, None, lambda view, sheet: self._gate.value(view, found, sheet))
@@ -274,7 +274,7 @@ class PortfolioService:
         for _ in range(TRIES):
             sheet = await self._gate.gather(account, instrument)
             with suppress(PricesMissing):
-                return await self._records.read(lambda view: work(view, sheet))  # noqa: B023
+                return await self._records.read(work, sheet)
         raise StoreError(f"the account {account.name} changes too fast to be valued; try again")
 
 

@@ -62,7 +62,7 @@ class Reconciling:
 
     async def step(self, lease: Lease | None) -> int:
         """Look up orders that are not final; returns the number of orders that changed."""
-        orders = await self._records.read(lambda view: queries.working(view, self.account))
+        orders = await self._records.read(queries.working, self.account)
         in_doubt = {order.id for order in orders if order.state in {State.PENDING, State.UNKNOWN}}
         self._first_seen = {key: self._first_seen.get(key, self._now()) for key in in_doubt}
         self._failing.keep(_ORDER, {order.id for order in orders})
@@ -122,7 +122,7 @@ class Reconciling:
         if order.state is State.PENDING and waited < SENDING_SECONDS:
             return False  # the process that placed it is sending it
         report = await self._broker.find(order)
-        return await self._records.write(lambda journal: self._settle(journal, order.id, report, waited), lease)
+        return await self._records.write(self._settle, order.id, report, waited, lease=lease)
 
     def _settle(self, journal: Journal, order_id: str, report: Report | None, waited: float) -> bool:
         order = queries.order(journal.view, order_id)

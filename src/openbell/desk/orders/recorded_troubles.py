@@ -9,6 +9,7 @@ from openbell.market.clock import Clock
 from openbell.market.errors import OpenbellError
 from openbell.stores.port import Lease
 from openbell.stores.records import engine_problems
+from openbell.stores.records.journal import in_view
 from openbell.stores.records.records import Records
 
 log = logging.getLogger(__name__)
@@ -41,9 +42,7 @@ class RecordedTroubles:
             return
         since = self._clock.epoch()
         try:
-            await self._records.write(
-                lambda journal: engine_problems.set_trouble(journal.view, name, since, reason), lease
-            )
+            await self._records.write(in_view(engine_problems.set_trouble), name, since, reason, lease=lease)
         except OpenbellError as error:
             log.debug("%s", error)
             return

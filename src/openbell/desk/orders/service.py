@@ -140,7 +140,7 @@ class OrderService:
     async def last_fills(self, orders: Iterable[Order]) -> dict[str, FillTime]:
         """Returns by order id when each order was filled last; orders without a fill are left out."""
         filled = [order.id for order in orders if order.filled]
-        return await self._records.read(lambda view: last_fill_times(view, filled)) if filled else {}
+        return await self._records.read(last_fill_times, filled) if filled else {}
 
     async def close(self) -> None:
         """Wait until every order that is being placed or cancelled is done."""
@@ -176,9 +176,7 @@ class OrderService:
         for _ in range(TRIES):
             sheet = await self._gate.gather(account, asked.instrument)
             try:
-                return await self._records.write(
-                    lambda journal: self._judge(journal, principal, asked, sheet, received)  # noqa: B023
-                )
+                return await self._records.write(self._judge, principal, asked, sheet, received)
             except PricesMissing:
                 continue  # the account has changed since the prices were gathered
         raise StoreError(f"the account {account.name} changes too fast to be valued; try again")
@@ -259,7 +257,7 @@ class OrderService:
 
     async def _cancel(self, principal: str, order_id: str) -> Order:
         await self._settle((await self._accounts.admit(principal)).name)
-        order = await self._records.write(lambda journal: self._record_cancel(journal, principal, order_id))
+        order = await self._records.write(self._record_cancel, principal, order_id)
         if order.final:
             return order
         try:

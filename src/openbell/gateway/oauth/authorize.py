@@ -136,7 +136,7 @@ class Authorize:
         now = self._clock.epoch()
         opened = (await self._forms()).open(fields.get("form", ""), request.headers.getlist("cookie"), now)
         asked = opened.request
-        if not await self._store.write(lambda each: used_forms.use(each, opened.nonce, opened.expires_at, now)):
+        if not await self._store.write(used_forms.use, opened.nonce, opened.expires_at, now):
             raise OAuthFault("invalid_request", "The form was sent before. Go back and start again.", 403)
         if fields.get("action") == "deny":
             self._record.add(request, "consent", "refused", client=asked.client_id, scopes=asked.scopes)
@@ -174,7 +174,7 @@ class Authorize:
         code = new_secret(CODE)
         grant = Grant(secrets.token_hex(16), asked.client_id, user.name, frozenset(chosen), asked.resource)
         stored = Code(digest(code), grant, asked.redirect_uri, asked.challenge, now + CODE_SECONDS)
-        await self._store.write(lambda connection: grants.create(connection, stored, now))
+        await self._store.write(grants.create, stored, now)
         self._record.add(request, "consent", "ok", user=user.name, client=asked.client_id, scopes=chosen)
         log.info("%s granted %s to %s for %s", user.name, scope_text(chosen), asked.client_id, asked.resource)
         return _redirect(self._answer(asked.redirect_uri, code=code, state=asked.state))

@@ -81,7 +81,7 @@ class Clients:
     async def _stored(self, client_id: str) -> Client | None:
         if len(client_id) > _LONGEST_ID or not client_id.isascii() or not client_id.isprintable():
             return None
-        return await self._store.read(lambda connection: clients.find(connection, client_id))
+        return await self._store.read(clients.find, client_id)
 
     async def register(self, request: Request) -> Response:
         """Answer a registration request."""
@@ -132,14 +132,14 @@ class Clients:
             if (wait := self._limits.take("", _IN_ALL)) is not None:
                 text = "too many registrations: try again later"
                 raise OAuthFault("temporarily_unavailable", text, 503, Retry_After=str(ceil(wait)))
-            if not await self._store.write(lambda each: clients.put_within(each, client, MOST_REGISTERED, now)):
+            if not await self._store.write(clients.put_within, client, MOST_REGISTERED, now):
                 text = "too many registered clients: try again later"
                 raise OAuthFault("temporarily_unavailable", text, 503, Retry_After="600")
 
     async def _require_few(self, client: Client, now: float) -> None:
         """Raise `OAuthFault` if the address of a client has registered as many as it may."""
         since = now - _HOUR
-        of_address = await self._store.read(lambda each: clients.count_registered(each, client.address, since))
+        of_address = await self._store.read(clients.count_registered, client.address, since)
         if of_address >= MOST_OF_ADDRESS:
             text = "too many registrations from this address: try again in an hour"
             raise OAuthFault("temporarily_unavailable", text, 429, Retry_After="3600")

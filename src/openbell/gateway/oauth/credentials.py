@@ -101,7 +101,7 @@ class OAuthCredentials:
 
     def __init__(self, store: AccessStore, resources: Resources, clock: Clock) -> None:
         async def find(key: str) -> _Meaning | None:
-            found = await store.read(lambda connection: grants.find_token(connection, key))
+            found = await store.read(grants.find_token, key)
             if found is None or found.kind != grants.ACCESS or not (scopes := frozenset(in_order(found.scopes))):
                 return None
             return _Meaning(
@@ -120,7 +120,7 @@ class StaticTokens:
 
     def __init__(self, store: AccessStore, resources: Resources, clock: Clock) -> None:
         async def find(key: str) -> _Meaning | None:
-            found = await store.read(lambda connection: static_tokens.find(connection, key))
+            found = await store.read(static_tokens.find, key)
             if found is None or not (scopes := frozenset(in_order(found.scopes))):
                 return None
             return _Meaning(Principal(found.subject, scopes, token=found.name), resources.base, found.expires_at)

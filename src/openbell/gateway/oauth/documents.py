@@ -92,7 +92,7 @@ class Documents:
 
     async def client(self, url: str, address: str) -> Client:
         """Returns the client that a document describes, which is fetched for an address. Raises `OAuthFault`."""
-        known = await self._store.read(lambda connection: clients.find(connection, url))
+        known = await self._store.read(clients.find, url)
         now = self._clock.epoch()
         if known is not None and known.fresh_until is not None and now < known.fresh_until:
             return known
@@ -126,7 +126,7 @@ class Documents:
             raise OAuthFault("invalid_client", "the metadata document of the client cannot be fetched") from None
         client = _read(url, answer, now)
 
-        if not await self._store.write(lambda connection: clients.put_within(connection, client, _MOST_STORED, now)):
+        if not await self._store.write(clients.put_within, client, _MOST_STORED, now):
             raise OAuthFault("temporarily_unavailable", "too many clients: try again later", 503)
         return client
 

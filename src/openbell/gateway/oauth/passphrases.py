@@ -87,19 +87,19 @@ class SignIn:
         user_key, address_key = f"user {digest(name)}", f"address {address}"
         limits = {user_key: USER_LIMIT, address_key: ADDRESS_LIMIT}
         now = self._clock.epoch()
-        wait = await self._store.write(lambda connection: attempts.begin(connection, limits, now))
+        wait = await self._store.write(attempts.begin, limits, now)
         shown = name if SUBJECT.fullmatch(name) else "an impossible name"
         if wait > 0:
             log.warning("a sign-in as %s from %s was refused: locked for %.0f s", shown, address, wait)
             return Locked(wait)
-        user = await self._store.read(lambda connection: users.find(connection, name))
+        user = await self._store.read(users.find, name)
         held = self._nobody if user is None else user.passphrase
         async with self._free:
             right = await asyncio.to_thread(fits, passphrase[:LONGEST_PASSPHRASE], held)
         if user is None or not right:
             log.warning("a sign-in as %s from %s failed", shown, address)
             return None
-        await self._store.write(lambda connection: attempts.succeed(connection, user_key, address_key))
+        await self._store.write(attempts.succeed, user_key, address_key)
         return user
 
     async def has_users(self) -> bool:

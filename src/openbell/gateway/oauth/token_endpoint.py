@@ -96,10 +96,10 @@ class TokenEndpoint:
         client = await self._clients.authenticate(request, form)
         text = required(form, "token")
         if any(is_secret(text, prefix) for prefix in (secret_texts.ACCESS, secret_texts.REFRESH)):
-            found = await self._store.read(lambda connection: grants.find_token(connection, digest(text)))
+            found = await self._store.read(grants.find_token, digest(text))
             if found is not None and found.grant.client_id == client.id:
                 grant, now = found.grant.id, self._clock.epoch()
-                await self._store.write(lambda connection: grants.revoke(connection, grant, now))
+                await self._store.write(grants.revoke, grant, now)
                 self._record.add(request, "revoke", "ok", user=found.grant.subject, client=client.id)
         return json_response({})
 
@@ -116,14 +116,14 @@ class TokenEndpoint:
         tokens = [access.stored]
         if refresh is not None:
             tokens.append(_refresh(refresh, code.grant, code.grant.scopes, now))
-        if not await self._store.write(lambda connection: grants.redeem_code(connection, code, tokens, now)):
+        if not await self._store.write(grants.redeem_code, code, tokens, now):
             log.warning("a code of the client %s was used twice, or too late", client.id)
             raise _bad_code()
         return Issued(access.access, refresh, access.stored)
 
     async def _find_code(self, text: str, client: Client) -> Code:
         if is_secret(text, secret_texts.CODE):
-            found = await self._store.read(lambda connection: grants.find_code(connection, digest(text)))
+            found = await self._store.read(grants.find_code, digest(text))
             if found is not None and found.grant.client_id == client.id:
                 return found
         raise _bad_code()
@@ -132,7 +132,7 @@ class TokenEndpoint:
         text = required(form, "refresh_token")
         old = None
         if is_secret(text, secret_texts.REFRESH):
-            old = await self._store.read(lambda connection: grants.find_token(connection, digest(text)))
+            old = await self._store.read(grants.find_token, digest(text))
         if old is None or old.kind != REFRESH or old.grant.client_id != client.id:
             raise _bad_refresh()
         now, key, used = self._clock.epoch(), await self._store.key(), old.hash
@@ -142,9 +142,7 @@ class TokenEndpoint:
         refresh = derived(key, secret_texts.REFRESH, text)
         following = _refresh(refresh, old.grant, old.scopes, now)
         stored = await self._store.write(
-            lambda connection: grants.replace_refresh(
-                connection, used, access.stored, following, now, now - RETRY_SECONDS
-            )
+            grants.replace_refresh, used, access.stored, following, now, now - RETRY_SECONDS
         )
         if stored is None:
             log.warning("a refresh token of the client %s was used twice, or too late", client.id)

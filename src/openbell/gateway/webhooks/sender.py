@@ -25,6 +25,7 @@ from openbell.market.errors import OutboundFailed, OutboundRefused
 from openbell.net.vendor_pace import retry_after
 from openbell.stores.port import Lease
 from openbell.stores.records import webhooks as queries
+from openbell.stores.records.journal import in_view
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.webhooks import Delivery, Webhook
 
@@ -145,17 +146,17 @@ class WebhookSender:
         """Make one attempt and record its outcome."""
         outcome = await self._attempt(delivery, webhook)
         if outcome.arrived:
-            await self._records.write(lambda journal: queries.delivered(journal.view, delivery), lease)
+            await self._records.write(in_view(queries.delivered), delivery, lease=lease)
             return
         now, failures = self._now(), delivery.attempts + 1
         if outcome.gone or now - delivery.queued >= self._schedule.give_up:
             log.warning("webhook %s: gave up on %s: %s", webhook.id, delivery.id, outcome.reason)
-            await self._records.write(lambda journal: queries.give_up(journal.view, delivery, outcome.reason), lease)
+            await self._records.write(in_view(queries.give_up), delivery, outcome.reason, lease=lease)
             return
         wait = max(self._schedule.wait(failures, self._chance.random()), outcome.wait)
         log.info("webhook %s: %s; trying again in %.0f s", webhook.id, outcome.reason, wait)
         due = now + wait
-        await self._records.write(lambda journal: queries.postpone(journal.view, delivery, due, outcome.reason), lease)
+        await self._records.write(in_view(queries.postpone), delivery, due, outcome.reason, lease=lease)
 
     async def _attempt(self, delivery: Delivery, webhook: Webhook) -> _Outcome:
         body = delivery.body.encode()

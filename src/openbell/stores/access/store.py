@@ -11,7 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, TypeVarTuple
 
 from sqlalchemy import Connection, insert, select
 
@@ -22,6 +22,7 @@ from openbell.stores.records.database import Database
 from openbell.stores.records.empty_database import EmptyDatabase
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 A_TABLE = "users"
 """A table that exists once the database was migrated."""
 _KEY = "gateway"
@@ -54,15 +55,22 @@ class AccessStore:
             self._looked_at, self._seen = now, self.database.version()
         return (self._writes, self._seen)
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
-        """Call a function with a consistent view and return its result. Raises `StoreError`."""
+    async def read(self, work: Callable[[Connection, *Ts], T], *given: *Ts) -> T:
+        """Call a function with a consistent view and what is `given`, and return its result. Raises `StoreError`."""
         await self._prepare()
-        if self._empty is not None:
-            return self._empty.read(work)
-        return await self._run(work, writing=False)
 
-    async def write(self, work: Callable[[Connection], T]) -> T:
-        """Call a function that may write and return its result. Raises `StoreError`, or `Refused` if read-only."""
+        def transaction(connection: Connection) -> T:
+            return work(connection, *given)
+
+        if self._empty is not None:
+            return self._empty.read(transaction)
+        return await self._run(transaction, writing=False)
+
+    async def write(self, work: Callable[[Connection, *Ts], T], *given: *Ts) -> T:
+        """Call a function that may write, also with what is `given`, and return its result.
+
+        Raises `StoreError`, or `Refused` if read-only.
+        """
         if self._read_only:
             raise Refused("this desk was started with --read-only: it writes nothing")
         await self._prepare()
@@ -70,7 +78,7 @@ class AccessStore:
         def transaction(connection: Connection) -> T:
             schema.wait_for_writers(connection)
             schema.check_version(connection, ACCESS)
-            result = work(connection)
+            result = work(connection, *given)
             self.database.announce(connection)
             return result
 

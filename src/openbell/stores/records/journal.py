@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, TypeVarTuple
 
 from sqlalchemy import Connection, Float, Table, bindparam, insert, select, update
 
@@ -12,6 +13,8 @@ from openbell.stores.records.tables import JOURNALED, ledger
 from openbell.trading.ledger import GENESIS, Entry, Head, canonical, seal
 from openbell.trading.rows import to_row
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 # Built once: building a statement takes longer than running it.
 _INSERTS = {kind: insert(table) for kind, (table, _) in JOURNALED.items()}
 _UPDATES = {kind: update(table).where(table.c[key] == bindparam("the_key")) for kind, (table, key) in JOURNALED.items()}
@@ -22,6 +25,15 @@ _NEWEST = select(ledger.c.seq, ledger.c.hash).order_by(ledger.c.seq.desc()).limi
 
 class LedgerBroken(StoreError):
     """The ledger does not contain the head that was noted: it was cut off or rewritten."""
+
+
+def in_view(work: Callable[[View, *Ts], T]) -> Callable[[Journal, *Ts], T]:
+    """Returns a function that writes without an entry of the ledger, such as progress and leases, for a transaction."""
+
+    def transaction(journal: Journal, *given: *Ts) -> T:
+        return work(journal.view, *given)
+
+    return transaction
 
 
 class Journal:

@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Hashable
 from enum import Enum
-from typing import TypeVar, cast
+from typing import TypeVar, TypeVarTuple, cast
 
 from sqlalchemy import AdaptedConnection, Connection
 
@@ -30,6 +30,7 @@ from openbell.stores.records.tables import RECORDS
 from openbell.trading.ledger import Head
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 log = logging.getLogger(__name__)
 
@@ -99,33 +100,35 @@ class Records:
 
     # Reading
 
-    async def read(self, work: Callable[[View], T], *, check_head: bool = True) -> T:
+    async def read(self, work: Callable[[View, *Ts], T], *given: *Ts, check_head: bool = True) -> T:
         """Call a function with a consistent view of what had been written by the clock, and return its result.
+
+        It also gets what is `given`. It runs in a thread, or as a task of the database.
 
         Raises `LedgerBroken` if the ledger does not contain the head that was noted, or is not the one that was read
         before; `check_head=False` leaves out both checks.
         """
         await self._prepare()
         if not check_head:
-            return await self._read(work, None)
+            return await self._read(work, given, None)
         try:
-            found = await self._read_checked(work)
+            found = await self._read_checked(work, given)
         except LedgerBroken:
             if not await self._begin_anew():
                 raise
-            found = await self._read_checked(work)
+            found = await self._read_checked(work, given)
         if self.access is Access.PRESENT and not self.read_only:
             await self._guard.follow()
         return found
 
-    async def _read_checked(self, work: Callable[[View], T]) -> T:
+    async def _read_checked(self, work: Callable[[View, *Ts], T], given: tuple[*Ts]) -> T:
         await self._guard.check_before_reading(self._compare)
-        return await self._read(work, self._guard.last_read)
+        return await self._read(work, given, self._guard.last_read)
 
-    async def _read(self, work: Callable[[View], T], last_read: Head | None) -> T:
+    async def _read(self, work: Callable[[View, *Ts], T], given: tuple[*Ts], last_read: Head | None) -> T:
         def transaction(connection: Connection) -> T:
             self._guard.check_same_ledger(connection, last_read)
-            return work(self._view(connection))
+            return work(self._view(connection), *given)
 
         return await self._run(transaction, writing=False)
 
@@ -143,8 +146,12 @@ class Records:
 
     # Writing
 
-    async def write(self, work: Callable[[Journal], T], lease: Lease | None = None, *, ignore_clock: bool = False) -> T:
-        """Call a function that writes, and return its result. The write finishes even if the caller is cancelled.
+    async def write(
+        self, work: Callable[[Journal, *Ts], T], *given: *Ts, lease: Lease | None = None, ignore_clock: bool = False
+    ) -> T:
+        """Call a function that writes, also with what is `given`, and return its result.
+
+        The write finishes even if the caller is cancelled.
 
         With `ignore_clock`, a scenario whose last entry is later than this clock may be written to: only to release a lease.
 
@@ -159,7 +166,7 @@ class Records:
                 "writes nothing to them. Add --trade or --scenario NAME to act in a scenario"
             )
         await self._prepare(creates=True)
-        task = asyncio.ensure_future(self._write(work, lease, ignore_clock=ignore_clock))
+        task = asyncio.ensure_future(self._write(work, given, lease, ignore_clock=ignore_clock))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
         try:
@@ -168,9 +175,11 @@ class Records:
             task.add_done_callback(_log_failure)
             raise
 
-    async def _write(self, work: Callable[[Journal], T], lease: Lease | None, *, ignore_clock: bool) -> T:
+    async def _write(
+        self, work: Callable[[Journal, *Ts], T], given: tuple[*Ts], lease: Lease | None, *, ignore_clock: bool
+    ) -> T:
         try:
-            return await self._write_checked(work, lease, ignore_clock=ignore_clock)
+            return await self._write_checked(work, given, lease, ignore_clock=ignore_clock)
         except LedgerBroken:
             if not await self._begin_anew():
                 raise
@@ -192,7 +201,9 @@ class Records:
         for forget in self.on_replaced:
             forget()
 
-    async def _write_checked(self, work: Callable[[Journal], T], lease: Lease | None, *, ignore_clock: bool) -> T:
+    async def _write_checked(
+        self, work: Callable[[Journal, *Ts], T], given: tuple[*Ts], lease: Lease | None, *, ignore_clock: bool
+    ) -> T:
         await self._guard.check_before_writing(self._compare)
 
         def transaction(connection: Connection) -> tuple[T, Head]:
@@ -205,7 +216,7 @@ class Records:
                 leases.check(View(connection), lease)
             journal = Journal(connection, moment, self._guard.noted, by_event=self.access is Access.SCENARIO)
             self._guard.check_end(journal.found)
-            result = work(journal)
+            result = work(journal, *given)
             head = journal.finish()
             if head != journal.found:
                 self.database.announce(connection)

@@ -65,7 +65,7 @@ class Outbox:
             progress.set_progress(journal.view, _CURSOR, through)
 
         if new or through - stored >= _NOTE_EVERY:
-            await self._records.write(store, lease)
+            await self._records.write(store, lease=lease)
         self._read = through
         return through > start
 

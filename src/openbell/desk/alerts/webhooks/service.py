@@ -112,7 +112,7 @@ class WebhookService:
 
     async def dead(self, principal: str) -> Sequence[Delivery]:
         """Returns a principal's deliveries that were given up, oldest first."""
-        return await self._records.read(lambda view: queries.dead_of(view, principal))
+        return await self._records.read(queries.dead_of, principal)
 
     async def retry(self, principal: str, key: str) -> int:
         """Send a dead delivery again, or all of a webhook; returns how many. Raises `NoSuchWebhook` if there is none."""

@@ -157,7 +157,7 @@ class FigureService:
         found = {each.id: self._computed[each.id][1] for each in wanted if self._is_current(each, state)}
         missing = [each for each in wanted if each.id not in found]
         if missing and self._writes:
-            rows = await self._records.read(lambda view: queries.figures(view, [each.id for each in missing]))
+            rows = await self._records.read(queries.figures, [each.id for each in missing])
             found |= {each: _figures(body["figures"]) for each, (_, body) in rows.items() if body["of"] == state}
             missing = [each for each in missing if each.id not in found]
         if missing:
@@ -183,7 +183,7 @@ class FigureService:
             each: (float(figures.until), {"of": state, "figures": asdict(figures)}) for each, figures in new.items()
         }
         with suppress(Refused):  # the scenario has gone on to a later time: this desk only reads it
-            await self._records.write(lambda journal: queries.keep_figures(journal, rows))
+            await self._records.write(queries.keep_figures, rows)
 
 
 def _by_series(

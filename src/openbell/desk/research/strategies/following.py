@@ -75,7 +75,7 @@ class StrategyFollower:
 
     async def step(self, lease: Lease | None, until: int) -> int:
         """Follow the series that have new bars; returns how many entries were recorded."""
-        followed = await self._records.read(lambda view: queries.followed(view, self._costs))
+        followed = await self._records.read(queries.followed, self._costs)
         symbols: dict[str, list[Implementation]] = defaultdict(list)
         for each in followed:
             symbols[each.symbol].append(each)
@@ -121,7 +121,7 @@ class StrategyFollower:
         figures = {each: figure for each, figure in found.items() if not figure.changed}
         wanted = [each for each in wanted if each.id in figures]
         courses = await self._figures.courses(wanted, figures, specs)
-        return await self._records.write(lambda journal: _record(journal, symbol, self._costs, figures, courses), lease)
+        return await self._records.write(_record, symbol, self._costs, figures, courses, lease=lease)
 
 
 def _series_of(wanted: Iterable[Implementation]) -> set[Series]:

@@ -103,7 +103,7 @@ class SearchService:
     async def find(self, principal: str, wanted: str) -> Implementation | None:
         """Returns the implementation of an id, if the principal sees it."""
         costs = self._setup.costs
-        found = await self._records.read(lambda view: queries.implementation(view, principal, costs, wanted))
+        found = await self._records.read(queries.implementation, principal, costs, wanted)
         kept = self._memory.find(principal, wanted)
         return kept if kept is not None and (found is None or kept.status is Status.RETIRED) else found
 
@@ -178,7 +178,7 @@ class SearchService:
         )
         if self.writes:
             try:
-                await self._records.write(lambda journal: _record(journal, searched, wanted.recorded))
+                await self._records.write(_record, searched, wanted.recorded)
             except Refused:  # the scenario has gone on to a later time: this desk only reads it
                 self._keep(wanted, searched)
         else:
@@ -199,7 +199,7 @@ class SearchService:
         fingerprint = sha256(json.dumps(sorted([each.id, each.fingerprint] for each in specs)).encode()).hexdigest()
         place = Place.of(series, principal, self._setup.costs)
         stretch = await newest_bars(self._bars, series)
-        recorded, shared = await self._records.read(lambda view: _known(view, place))
+        recorded, shared = await self._records.read(_known, place)
         known = self._memory.merged(place, recorded)
         if place != place.shared:
             shared = self._memory.merged(place.shared, shared)

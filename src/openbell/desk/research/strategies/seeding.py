@@ -146,7 +146,7 @@ class Seeding:
 
     async def _outcome(self, searched: list[Series]) -> str:
         """Returns how many strategies that the operator sees are active, and the command that shows those of a symbol."""
-        active = await self._records.read(lambda view: queries.followed(view, self._costs))
+        active = await self._records.read(queries.followed, self._costs)
         counts = Counter(each.status for each in active if each.principal in {EVERYONE, OPERATOR})
         symbols = [*(each.symbol for each in active), *(each.instrument.symbol for each in searched)]
         counted = f"{counts[Status.VALIDATED]} validated and {counts[Status.DEPLOYED]} deployed strategies"
@@ -169,7 +169,7 @@ class Seeding:
             self._seen[series] = await bars.threads.run(seen_bars, store, series, bars.closed_until())
             for owner in owners:
                 await services.searching.ensure(owner, series, services.workers)
-            found = await self._records.read(lambda view: queries.series_of(view, symbol, timeframe, self._costs))
+            found = await self._records.read(queries.series_of, symbol, timeframe, self._costs)
             for owner in owners:
                 specs = {each.id: each for each in await services.specs.all(owner)}
                 own = [each for each in found if each.principal == owner and each.status is not Status.RETIRED]

@@ -85,7 +85,7 @@ class SpecService:
 
     async def own(self, principal: str) -> list[KnownSpec]:
         """Returns the specs that a principal has submitted, oldest first."""
-        rows = await self._records.read(lambda view: queries.specs_of(view, principal))
+        rows = await self._records.read(queries.specs_of, principal)
         found = []
         for row in rows:
             try:
