@@ -215,7 +215,7 @@ async def _check_bars(desk: Desk, records: Records, found: Findings) -> None:
             page, after = await records.read(fills_after, after, check_head=False)
             if after is None:
                 break
-            if not desk.settings.bar_folder.exists() and not desk.settings.bar_backend.is_remote:
+            if not desk.settings.bar_folder.exists() and not desk.settings.influx_url:
                 bars.fills += len(page)  # opening the store would create it
                 continue
             await desk.threads.run(compare, page, desk.store.read, bars)
