@@ -19,9 +19,9 @@ from openbell.market.timeframes import Timeframe
 from openbell.stores.influx import InfluxStore
 from openbell.stores.influx.bars import InfluxBars
 from openbell.stores.influx.http import InfluxHttp
-from openbell.stores.influx.read_only import InfluxView
+from openbell.stores.influx.store import InfluxView
 from openbell.stores.parquet import ParquetStore
-from openbell.stores.parquet.read_only import ParquetView
+from openbell.stores.parquet.store import ParquetView
 from openbell.stores.port import BarStore, Counted, Span
 from openbell.stores.stored_counts import recorded
 from tests.stores.influx_server import shared as server

@@ -18,10 +18,10 @@ from openbell.market.errors import LeaseHeld, SourceConflict, StoreError
 from openbell.market.timeframes import Timeframe
 from openbell.stores.influx import InfluxStore
 from openbell.stores.influx.http import InfluxHttp
-from openbell.stores.influx.read_only import InfluxView
+from openbell.stores.influx.store import InfluxView
 from openbell.stores.overlay import OverlayStore
 from openbell.stores.parquet import ParquetStore
-from openbell.stores.parquet.read_only import ParquetView
+from openbell.stores.parquet.store import ParquetView
 from openbell.stores.port import BarStore, Span
 from tests.stores.contract import BarStoreContract
 from tests.stores.influx_server import InfluxServer, NotHere

@@ -20,7 +20,7 @@ from openbell.market.errors import SourceConflict, StoreError
 from openbell.market.timeframes import Timeframe
 from openbell.stores import buffered
 from openbell.stores.buffered import BULK
-from openbell.stores.parquet import ParquetStore, bar_files, file_listing
+from openbell.stores.parquet import ParquetStore, bar_files
 from openbell.stores.periods import month_of
 from openbell.stores.port import BarStore, Span
 from tests.stores.contract import SYMBOLS, BarStoreContract, Step, minutes, step
@@ -136,7 +136,7 @@ class TestParquetStore(BarStoreContract):
             for count, start in enumerate((SEPTEMBER, OCTOBER, NOVEMBER), 1):
                 file = bar_files.bar_file(memory_path, series, month_of(start))
                 bar_files.write(file, run(series, start, 1), LIVE)
-                assert len(file_listing.existing(memory_path, series)) == count
+                assert len(bar_files.existing(memory_path, series)) == count
 
     def test_a_large_write_replaces_buffered_bars(self, folder: Path) -> None:
         store = self.open_store(folder)

@@ -15,7 +15,7 @@ from openbell.market.timeframes import SHORT
 
 if TYPE_CHECKING:
     from openbell.market.series import Series
-    from openbell.stores.port import Premature, Problem, Span
+    from openbell.stores.port import FileProblem, Premature, Span
 
 _MEND = "openbell doctor --mend"
 
@@ -84,7 +84,7 @@ def _losses(desk: Desk) -> Iterator[Finding]:
         yield Finding("bad", "bars that are made of minutes were lost: the database is older than this home", _MEND)
 
 
-def _problem(problem: Problem) -> Finding:
+def _problem(problem: FileProblem) -> Finding:
     if problem.reason.startswith(("is gone", "has lost")):
         return Finding("note", f"{iso(int(problem.at))}: {problem.path} {problem.reason}")
     return Finding(

@@ -205,7 +205,7 @@ def _records(desk: Desk) -> Iterator[Finding]:
 
 async def _check_records(desk: Desk) -> list[Finding]:
     from openbell.desk.settings.open_records import ENGINE
-    from openbell.stores.records import engine_problems, leases
+    from openbell.stores.records import leases, progress
     from openbell.stores.records import orders as queries
     from openbell.stores.records.journal import head_of
     from openbell.trading.waiting import ahead_of
@@ -227,7 +227,7 @@ async def _check_records(desk: Desk) -> list[Finding]:
         else:
             text = "no engine is running: paper orders fill when they are read, alerts fire when an engine runs"
             found.append(Finding("note", text, "openbell up, or a server with --trade"))
-        for since, trouble in (await trading.records.read(engine_problems.all_troubles)).values():
+        for since, trouble in (await trading.records.read(progress.all_troubles)).values():
             found.append(
                 Finding("bad", f"since {iso(since)}: {trouble}", "fix the cause; the engine retries each minute")
             )

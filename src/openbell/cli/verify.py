@@ -177,9 +177,9 @@ async def _check_ledger(
     faults.
     """
     from openbell.stores.records import checkpoints
-    from openbell.stores.records.verify import Snapshot, faults, snapshot
+    from openbell.stores.records.verify import LedgerEnd, faults, snapshot
 
-    def work(view: View) -> Snapshot | None:
+    def work(view: View) -> LedgerEnd | None:
         connection = view.connection
         now = snapshot(connection, read_ends)
         if now.is_behind and now != before and number < _TRIES:
@@ -194,7 +194,7 @@ async def _check_ledger(
             found.add([Fault(0, f"{missing}: {records.head.verify} --adopt accepts the ledger as it is")])
         return None
 
-    before: Snapshot | None = None
+    before: LedgerEnd | None = None
     number = 1
     while (before := await records.read(work, check_head=False)) is not None:
         number += 1

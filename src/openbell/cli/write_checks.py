@@ -119,8 +119,8 @@ async def _try_postgres(settings: Settings) -> list[Finding]:
     from openbell.desk.settings.open_records import make_records
     from openbell.market.clock import SystemClock
     from openbell.stores.access.tables import metadata as access_tables
+    from openbell.stores.records.database import write_refusal
     from openbell.stores.records.tables import metadata as record_tables
-    from openbell.stores.records.write_probe import write_refusal
 
     hint = "grant SELECT, INSERT, UPDATE and DELETE on all tables of the schema to the role of OPENBELL_DATABASE_URL"
     found = []

@@ -125,7 +125,7 @@ class Desk:
             raise StoreError(f"{folder} leads to simulated bars: they are never served as real ones")
         if settings.read_only:
             from openbell.stores.overlay import OverlayStore
-            from openbell.stores.parquet.read_only import ParquetView
+            from openbell.stores.parquet.store import ParquetView
 
             return OverlayStore(ParquetView(folder, origins), origins)
         return ParquetStore(folder, origins)
@@ -420,7 +420,7 @@ def _influx(settings: Settings, origins: frozenset[Origin]) -> BarStore:
     # Without a live feed, other programs write to the database.
     shared = feed_of(settings.feed).origin in {Origin.IMPORTED, Origin.REPLAY}
     if settings.read_only:
-        from openbell.stores.influx.read_only import InfluxView
+        from openbell.stores.influx.store import InfluxView
         from openbell.stores.overlay import OverlayStore
 
         return OverlayStore(InfluxView(http, settings.bar_folder, origins, shared=shared), origins)

@@ -1,6 +1,7 @@
 """Compares what was written with what is stored, and takes lost bars and unfinished ones out of the coverage.
 
 Bars are lost if a file is deleted or replaced by an older one, or if a database is dropped or restored from an older copy.
+The audit of a read-only store records nothing: its buffer refuses every transaction.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from openbell.market.bars import MINUTE
 from openbell.market.provenance import Origin, Source
@@ -17,20 +18,20 @@ from openbell.stores import coverage, newest_bars, stored_counts
 from openbell.stores.buffer import Buffer
 from openbell.stores.period_sources import PeriodSources
 from openbell.stores.periods import period_span
-from openbell.stores.port import Archive, Counted, Loss, Premature, Problem, Span
+from openbell.stores.port import Archive, Counted, FileProblem, Loss, Premature, Span
 
 log = logging.getLogger(__name__)
 
 
-class Audit:
-    """Compares what was written with what is stored. Implements `stores.port.Audit`."""
+class ArchiveAudit:
+    """Compares what was written with what is stored. Implements `stores.port.BarAudit`."""
 
     def __init__(self, buffer: Buffer, sources: PeriodSources, archive: Archive) -> None:
         self._buffer = buffer
         self._sources = sources
         self._archive = archive
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[FileProblem]:
         """See the port."""
         return self._buffer.problems()
 
@@ -198,3 +199,47 @@ class Audit:
     def _parts_of_others(self, series: Series, spans: Iterable[Span], period: str) -> list[Span]:
         """The parts of lost spans in which no other source has bars."""
         return [part for span in spans for part in self._sources.fetched(series, span, besides=period)]
+
+
+class ReadOnlyAudit(ArchiveAudit):
+    """Finds lost bars and, unlike that of a store, records nothing about them."""
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        sources: PeriodSources,
+        archive: Archive,
+        *,
+        kept_seconds: float = 0.0,
+        damaged: Callable[[], list[FileProblem]] = list,
+    ) -> None:
+        """`kept_seconds` is how long the losses of a series are not looked for again; `damaged` returns more problems."""
+        super().__init__(buffer, sources, archive)
+        self._kept_seconds = kept_seconds
+        self._damaged = damaged
+        self._known: dict[Series, tuple[float, list[Loss]]] = {}
+
+    def problems(self) -> list[FileProblem]:
+        """See the port."""
+        return [*super().problems(), *self._damaged()]
+
+    def losses(self, series: Series) -> list[Loss]:
+        """See the port."""
+        at, found = self._known.get(series, (0.0, []))
+        if not at or time.monotonic() - at > self._kept_seconds:
+            found = super().losses(series)
+            self._known[series] = time.monotonic(), found
+        return found
+
+    def lost_spans(self, series: Series, span: Span) -> list[Span]:
+        """See the port: also those that no process has noticed yet."""
+        return coverage.joined([*super().lost_spans(series, span), *(each for _, each in self.unmended(series, span))])
+
+    def unmended(self, series: Series, span: Span) -> list[tuple[str, Span]]:
+        """The lost parts of a span that are still recorded as covered, with their periods."""
+        return [
+            (loss.period, Span(max(each.start, span.start), min(each.end, span.end)))
+            for loss in self.losses(series)
+            for each in loss.spans
+            if each.start < span.end and each.end > span.start
+        ]

@@ -2,7 +2,7 @@
 
 New minutes are durable in the buffer at once; bars of other timeframes, which come seldom, go straight to long-term storage
 unless they replace others.
-Stores differ in where that is.
+Stores differ in where that is. A bar that no read would accept is refused before anything is written.
 """
 
 from __future__ import annotations
@@ -10,22 +10,24 @@ from __future__ import annotations
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from math import inf
+
+import numpy as np
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
-from openbell.market.errors import StoreError
+from openbell.market.errors import BadBars, StoreError
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores import coverage, newest_bars
-from openbell.stores.audit import Audit
+from openbell.stores.audit import ArchiveAudit
 from openbell.stores.buffer import Buffer
-from openbell.stores.buffer_leases import BufferLeases
+from openbell.stores.leases import BufferLeases
 from openbell.stores.period_sources import PeriodSources
 from openbell.stores.periods import FIRST, by_period
-from openbell.stores.port import Archive, Lease, Leases, Span, Version
-from openbell.stores.validation import validated
+from openbell.stores.port import Archive, Lease, Span, StoreLeases, Version
 
 BULK = 2000
 """A write of this many minutes of one instrument skips the buffer."""
@@ -42,9 +44,9 @@ class BufferedStore(ABC):
         self._buffer = buffer
         self._origins = origins
         self._home_leases = BufferLeases(buffer)
-        self.leases: Leases = self._home_leases
+        self.leases: StoreLeases = self._home_leases
         self.sources = PeriodSources(buffer, self._archive())
-        self.audit = Audit(buffer, self.sources, self._archive())
+        self.audit = ArchiveAudit(buffer, self.sources, self._archive())
 
     @abstractmethod
     def _archive(self) -> Archive:
@@ -185,3 +187,43 @@ class BufferedStore(ABC):
 def _is_small(part: Bars) -> bool:
     """Returns True for bars that go to the buffer first."""
     return part.timeframe is Timeframe.M1 and len(part) < BULK
+
+
+def validated(parts: Sequence[Bars]) -> list[Bars]:
+    """The parts, those of the same series merged; later parts win. Raises `BadBars`.
+
+    Reading a file with one impossible bar treats the whole file as damaged, so such a bar is refused here.
+    """
+    for timeframe in {part.timeframe for part in parts if len(part)}:
+        _check([part for part in parts if part.timeframe is timeframe and len(part)])
+    merged: dict[Series, Bars] = {}
+    for part in parts:
+        series = part.series
+        earlier = merged.get(series)
+        merged[series] = part if earlier is None else barlib.merge(earlier, part)
+    return list(merged.values())
+
+
+def _check(parts: Sequence[Bars]) -> None:
+    """Raises `BadBars`. Checks all parts at once: a minute of 500 symbols is 500 parts of one row each."""
+    ends = np.cumsum([len(part) for part in parts])
+    whole = parts[0]
+    if len(parts) > 1:
+        columns = [np.concatenate(group) for group in zip(*(part.columns() for part in parts), strict=True)]
+        whole = Bars(whole.instrument, whole.timeframe, *columns)
+    falling = np.flatnonzero(np.diff(whole.time) <= 0) + 1
+    falling = falling[~np.isin(falling, ends)]
+    if len(falling):
+        raise _bad(parts[int(np.searchsorted(ends, falling[0], side="right"))], "out of order or double")
+    if wrong := barlib.damage(whole, now=inf):
+        reason, mask = wrong[0]
+        raise _bad(parts[int(np.searchsorted(ends, np.flatnonzero(mask)[0], side="right"))], reason)
+    for part in parts if whole.timeframe is not Timeframe.M1 else ():
+        starts, _ = barlib.bucket_bounds(part.instrument, part.timeframe, part.time)
+        if (starts != part.time).any():
+            raise _bad(part, "not at the start of its bucket")
+
+
+def _bad(part: Bars, reason: str) -> BadBars:
+    symbol = part.series.name
+    return BadBars(f"{symbol}: a bar is {reason}; nothing was stored", symbol=symbol, reason=reason)

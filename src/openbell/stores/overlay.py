@@ -24,15 +24,15 @@ from openbell.stores.folders import PrivateFolder
 from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.periods import FIRST
 from openbell.stores.port import (
-    Audit,
+    BarAudit,
     BarStore,
+    FileProblem,
     Lease,
-    Leases,
     Loss,
     Premature,
-    Problem,
     Sources,
     Span,
+    StoreLeases,
     Version,
     WriteOptions,
 )
@@ -49,7 +49,7 @@ class _Versions(Version):
 class _Leases:
     """A lease is taken in the private store, but not while the home's lease is held."""
 
-    def __init__(self, home: Leases, own: Callable[[], Leases]) -> None:
+    def __init__(self, home: StoreLeases, own: Callable[[], StoreLeases]) -> None:
         self._home = home
         self._own = own
 
@@ -91,11 +91,11 @@ class _Sources:
 class _Audit:
     """Finds what the home lacks, and mends only the private store, which is new and can lose nothing."""
 
-    def __init__(self, home: Audit, own: Callable[[], BarStore]) -> None:
+    def __init__(self, home: BarAudit, own: Callable[[], BarStore]) -> None:
         self._home = home
         self._own = own
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[FileProblem]:
         """See the port."""
         return [*self._home.problems(), *self._own().audit.problems()]
 

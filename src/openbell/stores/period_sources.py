@@ -28,7 +28,7 @@ _BREAK = 4 * 86400
 """Seconds without bars after which bars of one source are taken as two parts."""
 
 
-class Placed(NamedTuple):
+class PlacedBars(NamedTuple):
     """Bars of one period of the series with the id `number`."""
 
     number: int
@@ -65,7 +65,7 @@ class PeriodSources:
         held = self.times_of(bars.series, period) if replace else bars.time[:0]
         return period if len(held) and bars.time[0] <= held[0] and held[-1] <= bars.time[-1] else own
 
-    def claim(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]], source: Source) -> list[Placed]:
+    def claim(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]], source: Source) -> list[PlacedBars]:
         """Record the source of every period that minutes go to. Raises `SourceConflict`. One query for most periods."""
         owned: dict[str, set[int]] = {}
         placed = []
@@ -78,7 +78,7 @@ class PeriodSources:
                     period = self.period_for(number, month, some, source)
                     self.refuse_conflicts(number, period, some, source)
                     self._buffer.set_period_source(db, number, period, source)
-                placed.append(Placed(number, some, period))
+                placed.append(PlacedBars(number, some, period))
         return placed
 
     def refuse_conflicts(self, number: int, period: str, bars: Bars, source: Source) -> None:

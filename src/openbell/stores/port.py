@@ -4,9 +4,9 @@
 |---|---|
 | `BarStore` | the bars of many series, as the desk reads and writes them: a buffer in front of an archive |
 | `Archive` | long-term storage, by period: Parquet files or InfluxDB |
-| `Leases` | the right to be the only writer |
+| `StoreLeases` | the right to be the only writer |
 | `Sources` | the source of each period, and which bars of two sources cannot stand together |
-| `Audit` | the comparison of what was written with what is stored, for doctor, collector and imports |
+| `BarAudit` | the comparison of what was written with what is stored, for doctor, collector and imports |
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class FileProblem:
     """A file that was set aside or is missing."""
 
     at: float
@@ -136,7 +136,7 @@ class Counted(NamedTuple):
     """Size and time of the file in which the bars were counted; empty in a database."""
 
 
-class Leases(Protocol):
+class StoreLeases(Protocol):
     """The leases of one store. Every call may block."""
 
     def acquire(self, name: str, holder: str, ttl: float) -> Lease:
@@ -162,10 +162,10 @@ class Sources(Protocol):
         """The recorded sources of the stored bars of a series in a span; cheap to call."""
 
 
-class Audit(Protocol):
+class BarAudit(Protocol):
     """What was written and is no longer stored, or should not have been written. Every call may block."""
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[FileProblem]:
         """Files that were set aside or are missing, oldest first."""
 
     def premature(self) -> list[Premature]:
@@ -236,10 +236,10 @@ class Archive(Protocol):
         """Remove bars that were made of others, which are lost."""
 
     def lacks_made(self) -> bool:
-        """See `Audit`."""
+        """See `BarAudit`."""
 
     def mend_made(self) -> bool:
-        """See `Audit`."""
+        """See `BarAudit`."""
 
 
 class BarStore(Protocol):
@@ -249,7 +249,7 @@ class BarStore(Protocol):
     """The name that results show as their source."""
 
     @property
-    def leases(self) -> Leases:
+    def leases(self) -> StoreLeases:
         """The leases of its writers."""
 
     @property
@@ -257,7 +257,7 @@ class BarStore(Protocol):
         """The sources of its bars."""
 
     @property
-    def audit(self) -> Audit:
+    def audit(self) -> BarAudit:
         """Its losses, and how to mend them."""
 
     def write(self, parts: Sequence[Bars], source: Source, **options: Unpack[WriteOptions]) -> None:

@@ -11,8 +11,7 @@ from openbell.stores.access.grants import ACCESS, REFRESH, Code, Grant, Token
 from openbell.stores.access.store import A_TABLE, AccessStore
 from openbell.stores.access.users import PassphraseHash, User
 from openbell.stores.records.database import Database
-from openbell.stores.records.pool import Pool
-from openbell.stores.records.postgres import PostgresDatabase
+from openbell.stores.records.postgres import PoolLimits, PostgresDatabase
 from openbell.stores.records.sqlite import SqliteDatabase
 from tests.stores.records.partner import Say
 from tests.stores.records.places import Place
@@ -32,7 +31,7 @@ def token(kind: str, digest: str, seconds: float = 900) -> Token:
 class AccessPlace(Place):
     """A folder, or a PostgreSQL database."""
 
-    def database(self, pool: Pool = Pool()) -> Database:  # noqa: B008 - immutable
+    def database(self, pool: PoolLimits = PoolLimits()) -> Database:  # noqa: B008 - immutable
         if self.url:
             return PostgresDatabase(self.url, self.schema, pool, table=A_TABLE)
         return SqliteDatabase(self.folder / "access.sqlite", table=A_TABLE)

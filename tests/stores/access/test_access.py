@@ -19,7 +19,7 @@ from openbell.desk.settings.access import make_access
 from openbell.market.errors import InvalidParameter, Refused
 from openbell.stores.access import attempts, clients, forms, grants, static_tokens, users
 from openbell.stores.access.attempts import Limit
-from openbell.stores.access.clients import DOCUMENT, REGISTERED, Client
+from openbell.stores.access.clients import DOCUMENT, REGISTERED, OAuthClient
 from openbell.stores.access.grants import ACCESS
 from openbell.stores.access.static_tokens import StaticToken
 from openbell.stores.access.store import AccessStore
@@ -31,7 +31,7 @@ from tests.stores.access.places import CODE, GRANT, NOW, OPERATOR, AccessPlace, 
 from tests.stores.records.partner import Partner
 from tests.waiting import until
 
-CLIENT = Client(
+CLIENT = OAuthClient(
     "abc",
     REGISTERED,
     "An app",

@@ -12,7 +12,7 @@ import pytest
 
 from openbell.market.clock import FixedClock
 from openbell.stores.records.journal import head_of
-from openbell.stores.records.records import Access, Records
+from openbell.stores.records.records import RecordAccess, Records
 from openbell.stores.records.snapshot import View
 from tests.stores.records.contract import put, run
 from tests.stores.records.places import NOON, Place
@@ -27,7 +27,7 @@ def place(on_sqlite: Place) -> Place:
 
 def scenario(place: Place, *, read_only: bool = False) -> Records:
     clock = FixedClock(NOON)
-    return Records(place.database(), place.head, clock, Access.SCENARIO, name="s", read_only=read_only)
+    return Records(place.database(), place.head, clock, RecordAccess.SCENARIO, name="s", read_only=read_only)
 
 
 def count(view: View) -> int:

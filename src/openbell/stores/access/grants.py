@@ -31,7 +31,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
+class ListedConsent:
     """A consent that is valid, as a list shows it."""
 
     grant: Grant
@@ -165,7 +165,7 @@ def revoke_all_of(connection: Connection, subject: str, now: float) -> None:
     connection.execute(update(grants).where(current), {"revoked_at": now})
 
 
-def listed(connection: Connection, now: float) -> list[Consent]:
+def listed(connection: Connection, now: float) -> list[ListedConsent]:
     """Returns the consents that are valid, the newest first. Their scopes are those that their users still have."""
     selected = select(grants, users.c.scopes.label("user_scopes"), clients.c.name.label("client_name"))
     joined = selected.join(users, users.c.name == grants.c.subject).outerjoin(
@@ -176,7 +176,7 @@ def listed(connection: Connection, now: float) -> list[Consent]:
     for row in connection.execute(valid.order_by(grants.c.created_at.desc())):
         left = stored.left(row.scopes, row.user_scopes)
         grant = Grant(row.id, row.client_id, row.subject, left, row.resource, row.created_at)
-        found.append(Consent(grant, row.client_name or "", row.expires_at))
+        found.append(ListedConsent(grant, row.client_name or "", row.expires_at))
     return found
 
 

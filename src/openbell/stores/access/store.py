@@ -19,7 +19,7 @@ from openbell.market.errors import Refused, StoreError
 from openbell.stores.access.tables import ACCESS, keys
 from openbell.stores.records import failures, schema
 from openbell.stores.records.database import Database
-from openbell.stores.records.empty_database import EmptyDatabase
+from openbell.stores.records.sqlite import EmptyDatabase
 
 T = TypeVar("T")
 A_TABLE = "users"

@@ -1,6 +1,6 @@
 """Bars in InfluxDB.
 
-`store` is the store, `read_only` its view of a home that is not changed. `periods` writes and counts the bars of each
+`store` is the store, and its view of a home that is not changed. `periods` writes and counts the bars of each
 source, `rollups` those that are made of minutes, `bars` sends the queries, `leases` lets one collector work for a database.
 """
 

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from openbell.market.clock import iso
@@ -250,3 +251,22 @@ def escaped(tag: str) -> str:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def shard_bytes(http: InfluxHttp) -> int | None:
+    """The bytes of a database's shards; None if the user may not read them, which needs rights of an admin."""
+    try:
+        found = http.series("SHOW STATS FOR 'shard'")
+    except NotAllowed:
+        return None
+    shards = [each for each in found if (each.get("tags") or {}).get("database") == http.database]
+    sizes = (dict(zip(each["columns"], each["values"][0], strict=True)).get("diskBytes") for each in shards)
+    return sum(int(size or 0) for size in sizes)
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a file; 0 if there is none."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

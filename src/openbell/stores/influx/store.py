@@ -3,7 +3,7 @@
 A small write is durable in the home's buffer at once and is copied to InfluxDB right away or, during an outage, as soon as
 InfluxDB answers again: no acknowledged bar is lost. A large write goes straight to InfluxDB. Reads merge both; buffered bars
 win. InfluxDB has no transactions, so data that must change together (coverage, sources, leases, versions) is kept in the
-buffer's tables. One collector works for a database, whichever homes use it (`influx_claims`).
+buffer's tables. One collector works for a database, whichever homes use it (`influx.leases`).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series, series_of
 from openbell.market.timeframes import Timeframe
-from openbell.stores import resampling
+from openbell.stores import coverage, resampling
+from openbell.stores.audit import ReadOnlyAudit
 from openbell.stores.buffer import Buffer
+from openbell.stores.buffer_view import BufferView
 from openbell.stores.buffered import Covers
 from openbell.stores.influx.bars import TAG, InfluxBars, measurement
-from openbell.stores.influx.claims import Claims
-from openbell.stores.influx.http import InfluxHttp
-from openbell.stores.influx.leases import ClaimedLeases
+from openbell.stores.influx.http import InfluxHttp, shard_bytes, size_of
+from openbell.stores.influx.leases import ClaimedLeases, Claims
 from openbell.stores.influx.periods import SourcedInflux
 from openbell.stores.influx.rollups import Rollups
-from openbell.stores.influx.size import shard_bytes, size_of
-from openbell.stores.lease_holders import Holders
+from openbell.stores.leases import Holders
 from openbell.stores.periods import FIRST, period_span, slug_of
 from openbell.stores.port import Lease, Span, Version
 
@@ -58,6 +58,8 @@ _LONGEST_PAUSE = 30.0
 _DAY = 86400
 _RECENT = 7200
 """The latest seconds, which are always read again in a shared database."""
+_CHECKED_SECONDS = 300.0
+"""How long the numbers of a series' bars in InfluxDB are not compared again: that takes a query for each of its sources."""
 
 
 class InfluxStore(SourcedInflux):
@@ -336,3 +338,26 @@ class InfluxStore(SourcedInflux):
 def _day_span(bars: Bars) -> tuple[int, int]:
     """The whole UTC days that bars touch."""
     return int(bars.time[0]) // _DAY * _DAY, (int(bars.time[-1]) // _DAY + 1) * _DAY
+
+
+class InfluxView(InfluxStore):
+    """Bars in InfluxDB and in the home's buffer. Resampled bars are computed from minutes and not stored."""
+
+    audit: ReadOnlyAudit
+
+    def __init__(
+        self, http: InfluxHttp, folder: Path, origins: frozenset[Origin] | None = None, *, shared: bool = False
+    ) -> None:
+        buffer = BufferView(folder / "buffer.sqlite", origins, TABLES)
+        super().__init__(http, folder, origins, shared=shared, buffer=buffer)
+        self.audit = ReadOnlyAudit(buffer, self.sources, self, kept_seconds=_CHECKED_SECONDS)
+
+    def gaps(self, series: Series, span: Span) -> list[Span]:
+        """See the port. Bars that the database has lost are gaps."""
+        parts = (
+            self.sources.fetched(series, each, besides=period) for period, each in self.audit.unmended(series, span)
+        )
+        return coverage.joined([*super().gaps(series, span), *(part for some in parts for part in some)])
+
+    def _others_write(self, series: Series) -> bool:  # noqa: ARG002
+        return True

@@ -1,7 +1,7 @@
 """Bars in Parquet files, one for each period of a series.
 
-`store` is the store, `read_only` its view of a home that is not changed. `files` reads and mends the files, `bar_files` is
-one of them, `bar_table` its columns.
+`store` is the store, and its view of a home that is not changed. `files` finds and mends the files, `bar_files` reads
+and writes one of them, `arrow` makes tables of bars.
 """
 
 from __future__ import annotations

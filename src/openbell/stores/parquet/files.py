@@ -22,7 +22,7 @@ from openbell.market.timeframes import Timeframe
 from openbell.stores import coverage, newest_bars, stored_counts, superseded_bars
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffered import BufferedStore
-from openbell.stores.parquet import bar_files, file_listing
+from openbell.stores.parquet import bar_files
 from openbell.stores.parquet.bar_files import BarFile
 from openbell.stores.periods import FIRST, LAST, overlap, period_span, slug_of
 from openbell.stores.port import Archive, Counted, Span
@@ -36,7 +36,7 @@ _MOST_RETRIES = 10
 """How often a read may find damage that `_set_aside` does not find, before the error is raised."""
 
 
-class Month(NamedTuple):
+class MonthFiles(NamedTuple):
     """The minutes of one month of a series."""
 
     name: str
@@ -78,16 +78,14 @@ class FileStore(BufferedStore):
     def _months(self, series: Series) -> dict[str, list[BarFile]]:
         """The files of the minutes of an instrument by month, oldest first."""
         found: dict[str, list[BarFile]] = {}
-        for period in file_listing.existing(self.root, series):
+        for period in bar_files.existing(self.root, series):
             found.setdefault(period.partition(".")[0], []).append(self._file(series, period))
         return found
 
     def _periods(self, series: Series) -> Iterable[str]:
         """The periods of a native series, also those of files that are not recorded yet."""
         recorded = self._buffer.periods(series)
-        return (
-            recorded.union(file_listing.existing(self.root, series)) if self._may_lack(series, recorded) else recorded
-        )
+        return recorded.union(bar_files.existing(self.root, series)) if self._may_lack(series, recorded) else recorded
 
     def _may_lack(self, series: Series, recorded: Collection[str]) -> bool:
         """Returns True if a native series may have files that are not recorded.
@@ -105,7 +103,7 @@ class FileStore(BufferedStore):
         """
         natives = {each: self._buffer.periods(each) for each in every if each.timeframe is not Timeframe.M1}
         lacking = [each for each, recorded in natives.items() if self._may_lack(each, recorded)]
-        for series, periods in file_listing.existing_of_each(self.root, lacking).items():
+        for series, periods in bar_files.existing_of_each(self.root, lacking).items():
             for period in set(periods) - natives[series] - set(self._removed(series)):
                 if source := bar_files.source_of(self._file(series, period)):
                     number = self._buffer.ensure_series(db, series.name)
@@ -130,7 +128,7 @@ class FileStore(BufferedStore):
     def named_sources(self, series: Series, span: Span) -> dict[str, Source]:
         """See `Archive`. Lists a folder, which takes long while many files are written to it."""
         removed = self._removed(series)
-        files = file_listing.existing(self.root, series)
+        files = bar_files.existing(self.root, series)
         periods = [each for each in files if overlap(each, span) and each not in removed]
         named = {period: self.owner(series, period) for period in periods}
         return {period: source for period, source in named.items() if source}
@@ -305,14 +303,14 @@ class FileStore(BufferedStore):
     def _is_missing_files(self, series: Series) -> bool:
         recorded = self._buffer.periods(series)
         if series.timeframe is Timeframe.M1:
-            missing = recorded - set(file_listing.existing(self.root, series))
+            missing = recorded - set(bar_files.existing(self.root, series))
         else:
             missing = {period for period in recorded if not self._file(series, period).path.exists()}
         return any(not self._buffer.holds_all_of(series, period) for period in missing)
 
     def periods(self, series: Series) -> set[str]:
         """See `Archive`. Bars that do not count are removed from their files first; the files are counted then."""
-        found = stored_counts.periods(self._buffer, series) | set(file_listing.existing(self.root, series))
+        found = stored_counts.periods(self._buffer, series) | set(bar_files.existing(self.root, series))
         return found - set(self._removed(series))
 
     def tallies(self, series: Series, recorded: Mapping[str, Counted | None]) -> dict[str, Counted]:

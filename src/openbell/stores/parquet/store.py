@@ -11,29 +11,32 @@ import logging
 import os
 import sqlite3
 import stat
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
-from openbell.market.errors import StoreError
+from openbell.market.errors import CorruptFile, StoreError
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
-from openbell.market.series import Series
+from openbell.market.series import Series, series_of
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
 from openbell.market.trading_days import by_currency_day
 from openbell.stores import coverage, newest_bars, resampling, superseded_bars
+from openbell.stores.audit import ReadOnlyAudit
 from openbell.stores.buffer import Buffer
+from openbell.stores.buffer_view import BufferView
 from openbell.stores.buffered import Covers
-from openbell.stores.parquet import bar_files, file_listing
+from openbell.stores.parquet import bar_files
 from openbell.stores.parquet.bar_files import BarFile
-from openbell.stores.parquet.files import FileStore, Month
-from openbell.stores.period_sources import Placed
+from openbell.stores.parquet.files import FileStore, MonthFiles
+from openbell.stores.period_sources import PlacedBars
 from openbell.stores.periods import FIRST, LAST, Piece, batches, period_span, slug_of
-from openbell.stores.port import Lease, Span
+from openbell.stores.port import FileProblem, Lease, Span
 
 log = logging.getLogger(__name__)
 
@@ -161,7 +164,7 @@ class ParquetStore(FileStore):
                 if not len(self.sources.times_of(series, other)):
                     self._buffer.clear_period_source(db, number, other)
             self._buffer.set_period_source(db, number, period, source)
-            self._buffer.put(db, [Placed(number, bars, period)], self._buffer.next_seq(db))
+            self._buffer.put(db, [PlacedBars(number, bars, period)], self._buffer.next_seq(db))
             newest_bars.forget(db, number)
             if series.timeframe is not Timeframe.M1:
                 self._cover(db, number, series, covers)
@@ -199,7 +202,7 @@ class ParquetStore(FileStore):
 
     def drop(self, db: sqlite3.Connection, number: int, series: Series, span: Span) -> None:
         """See `Archive`."""
-        for period in {*file_listing.existing(self.root, series), *self._buffer.periods(series)}:
+        for period in {*bar_files.existing(self.root, series), *self._buffer.periods(series)}:
             self._drop_period(db, number, self._file(series, period), span)
 
     def _drop_period(self, db: sqlite3.Connection, number: int, file: BarFile, span: Span) -> None:
@@ -235,7 +238,7 @@ class ParquetStore(FileStore):
         fresh = {period.partition(".")[0] for period in self._buffer.waiting(series, end)}
         months, removed = self._months(series), self._removed(series)
         return sum(
-            self._count(series, timeframe, Month(month, months.get(month, ()), month in fresh), removed, end)
+            self._count(series, timeframe, MonthFiles(month, months.get(month, ()), month in fresh), removed, end)
             for month in {*fresh, *months}
         )
 
@@ -246,7 +249,7 @@ class ParquetStore(FileStore):
             return self.undamaged(self._times, self._file(series, periods[0]))
         return self.read(series, FIRST, end).time
 
-    def _count(self, series: Series, timeframe: Timeframe, month: Month, removed: Removed, end: int) -> int:
+    def _count(self, series: Series, timeframe: Timeframe, month: MonthFiles, removed: Removed, end: int) -> int:
         """How many bars of a month had closed."""
         start, stop = period_span(month.name)
         if start >= end:
@@ -293,7 +296,7 @@ class ParquetStore(FileStore):
 
     def stored(self) -> list[Series]:
         """See the port."""
-        return sorted(file_listing.on_disk(self.root) | set(self._buffer.buffered()))
+        return sorted(bar_files.on_disk(self.root) | set(self._buffer.buffered()))
 
     def timeframes(self, instrument: Instrument) -> list[Timeframe]:
         """See the port. If none is recorded, the buffer may be new: the files count then."""
@@ -304,9 +307,9 @@ class ParquetStore(FileStore):
         except FileNotFoundError:
             return []
         others = (Series(instrument, each) for each in Timeframe if each is not Timeframe.M1)
-        folders = {each: file_listing.folder(self.root, instrument.asset_class, each.timeframe).name for each in others}
+        folders = {each: bar_files.folder(self.root, instrument.asset_class, each.timeframe).name for each in others}
         return [
-            each.timeframe for each, name in folders.items() if name in names and file_listing.existing(self.root, each)
+            each.timeframe for each, name in folders.items() if name in names and bar_files.existing(self.root, each)
         ]
 
     def where(self) -> str:
@@ -321,3 +324,57 @@ class ParquetStore(FileStore):
                 found = path.stat()
                 total += found.st_size if stat.S_ISREG(found.st_mode) else 0
         return total
+
+
+class ParquetView(ParquetStore):
+    """The files and the buffer of a folder. A damaged file is left in place and not read; its period is a gap."""
+
+    audit: ReadOnlyAudit
+
+    def __init__(self, root: Path, origins: frozenset[Origin] | None = None) -> None:
+        buffer = BufferView(root / "buffer.sqlite", origins)
+        FileStore.__init__(self, root, buffer, origins)
+        self._damaged: dict[BarFile, tuple[tuple[int, ...] | None, FileProblem]] = {}
+        self.audit = ReadOnlyAudit(buffer, self.sources, self, damaged=self._problems)
+
+    def undamaged(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function that uses files; if one of them is damaged, call it again without that file."""
+        while True:
+            try:
+                return work(*args, **kwargs)
+            except CorruptFile as damage:
+                file = self._file(series_of(damage.details["symbol"]), damage.details["period"])
+                if self._is_damaged(file):
+                    raise
+                problem = FileProblem(time.time(), str(file.path), f"{damage.message}; left in place and not read")
+                self._damaged[file] = bar_files.version(file), problem
+
+    def _is_damaged(self, file: BarFile) -> bool:
+        return file in self._damaged and self._damaged[file][0] == bar_files.version(file)
+
+    def _read_file(self, file: BarFile, start: int = FIRST, end: int = LAST, newest: int | None = None) -> Bars:
+        return barlib.empty_of(file.series) if self._is_damaged(file) else super()._read_file(file, start, end, newest)
+
+    def _times(self, file: BarFile) -> Times:
+        return barlib.empty_of(file.series).time if self._is_damaged(file) else super()._times(file)
+
+    def gaps(self, series: Series, span: Span) -> list[Span]:
+        """See the port. A period whose file is damaged or was removed is a gap, and so are bars that a file has lost."""
+        on_disk = set(bar_files.existing(self.root, series))
+        damaged = {file.period for file in list(self._damaged) if file.series == series and self._is_damaged(file)}
+        lost = [
+            (period, Span(max(start, span.start), min(end, span.end)))
+            for period in damaged | (self._buffer.periods(series) - on_disk)
+            for start, end in [period_span(period)]
+            if start < span.end
+            and end > span.start
+            and (period in damaged or not self._buffer.holds(series, start, end, slug_of(period)))
+        ]
+        lost += [(period, each) for period, each in self.audit.unmended(series, span) if period in on_disk]
+        parts = (self.undamaged(self.sources.fetched, series, each, besides=period) for period, each in lost)
+        return coverage.joined(
+            [*coverage.gaps(self._buffer, series.name, span), *(part for some in parts for part in some)]
+        )
+
+    def _problems(self) -> list[FileProblem]:
+        return [problem for _, problem in list(self._damaged.values())]

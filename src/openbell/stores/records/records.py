@@ -19,13 +19,13 @@ from sqlalchemy import AdaptedConnection, Connection
 from openbell.market.clock import Clock, iso
 from openbell.market.errors import LeaseHeld, Refused, StoreError
 from openbell.stores.port import Lease
-from openbell.stores.records import as_of, failures, leases, schema
+from openbell.stores.records import failures, leases, schema, snapshot
 from openbell.stores.records.database import Database
-from openbell.stores.records.empty_database import EmptyDatabase
 from openbell.stores.records.journal import Journal, LedgerBroken, contains, head_of
 from openbell.stores.records.ledger_guard import HeadGuard, compare
 from openbell.stores.records.ledger_head_file import HeadFile
 from openbell.stores.records.snapshot import View
+from openbell.stores.records.sqlite import EmptyDatabase
 from openbell.stores.records.tables import RECORDS
 from openbell.trading.ledger import Head
 
@@ -34,7 +34,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-class Access(Enum):
+class RecordAccess(Enum):
     """How a desk may use some records, which depends on its clock."""
 
     PRESENT = "present"
@@ -53,19 +53,19 @@ class Records:
         database: Database,
         head: HeadFile,
         clock: Clock,
-        access: Access = Access.PRESENT,
+        access: RecordAccess = RecordAccess.PRESENT,
         *,
         name: str = "",
         read_only: bool = False,
     ) -> None:
-        """`name` is the scenario's, for messages. With `read_only` or `Access.PAST` nothing is created or written."""
+        """`name` is the scenario's, for messages. With `read_only` or `RecordAccess.PAST` nothing is created or written."""
         self.database = database
         self.head = head
         self.clock = clock
         self.access = access
         self.name = name
         self.read_only = read_only
-        what = f"the scenario {name} was" if access is Access.SCENARIO else "the records were"
+        what = f"the scenario {name} was" if access is RecordAccess.SCENARIO else "the records were"
         self._guard = HeadGuard(head, database.where, what, one_home=self.one_home)
         self._prepared: asyncio.Task[None] | None = None
         self._closed = False
@@ -95,7 +95,7 @@ class Records:
 
     async def is_created(self) -> bool:
         """Returns False for a scenario that has no records yet; reading it creates nothing."""
-        return self.access is not Access.SCENARIO or await self._exists()
+        return self.access is not RecordAccess.SCENARIO or await self._exists()
 
     # Reading
 
@@ -114,7 +114,7 @@ class Records:
             if not await self._begin_anew():
                 raise
             found = await self._read_checked(work)
-        if self.access is Access.PRESENT and not self.read_only:
+        if self.access is RecordAccess.PRESENT and not self.read_only:
             await self._guard.follow()
         return found
 
@@ -132,8 +132,8 @@ class Records:
     def _view(self, connection: Connection) -> View:
         """A view of everything or, if the ledger has later entries, of what had been written by the clock."""
         view, moment = View(connection), self._moment()
-        behind = self.access is not Access.PRESENT and as_of.is_behind(view, moment)
-        return View(connection, moment, by_event=self.access is Access.SCENARIO) if behind else view
+        behind = self.access is not RecordAccess.PRESENT and snapshot.is_behind(view, moment)
+        return View(connection, moment, by_event=self.access is RecordAccess.SCENARIO) if behind else view
 
     def _moment(self) -> float:
         return round(self.clock.epoch(), 3)
@@ -153,7 +153,7 @@ class Records:
         """
         if self.read_only:
             raise Refused("this desk was started with --read-only: it writes nothing")
-        if self.access is Access.PAST:
+        if self.access is RecordAccess.PAST:
             raise Refused(
                 f"this desk's clock shows {iso(self._moment())}: it reads the present's records as they were then and "
                 "writes nothing to them. Add --trade or --scenario NAME to act in a scenario"
@@ -199,11 +199,11 @@ class Records:
             schema.wait_for_writers(connection)
             schema.check_version(connection, RECORDS)
             moment = self._moment()
-            if self.access is Access.SCENARIO and not ignore_clock:
+            if self.access is RecordAccess.SCENARIO and not ignore_clock:
                 self._refuse_earlier(View(connection), moment)
             if lease is not None:
                 leases.check(View(connection), lease)
-            journal = Journal(connection, moment, self._guard.noted, by_event=self.access is Access.SCENARIO)
+            journal = Journal(connection, moment, self._guard.noted, by_event=self.access is RecordAccess.SCENARIO)
             self._guard.check_end(journal.found)
             result = work(journal)
             head = journal.finish()
@@ -227,9 +227,9 @@ class Records:
 
     def _refuse_earlier(self, view: View, moment: float) -> None:
         """Raise `Refused` if the scenario has an entry later than this clock: its time never goes back."""
-        if as_of.is_behind(view, moment):
+        if snapshot.is_behind(view, moment):
             raise Refused(
-                f"the scenario {self.name} has gone on to {iso(as_of.last_moment(view))}, and this clock shows "
+                f"the scenario {self.name} has gone on to {iso(snapshot.last_moment(view))}, and this clock shows "
                 f"{iso(moment)}: use a later --as-of, another --scenario NAME, or openbell scenario reset {self.name}"
             )
 
@@ -267,7 +267,7 @@ class Records:
         self._closed = True
         if self._writing:
             await asyncio.gather(*self._writing, return_exceptions=True)
-        if self.access is Access.PRESENT and not self.read_only:
+        if self.access is RecordAccess.PRESENT and not self.read_only:
             await self._guard.follow(at_once=True)
         await self.database.close()
         if self._empty is not None:
@@ -286,7 +286,9 @@ class Records:
             await asyncio.shield(self._prepared)
         failed = self._prepared is None or self._prepared.cancelled() or self._prepared.exception()
         if failed or (self._empty is not None and needs_tables):
-            self._prepared = asyncio.ensure_future(self._migrate(creates=creates or self.access is Access.PRESENT))
+            self._prepared = asyncio.ensure_future(
+                self._migrate(creates=creates or self.access is RecordAccess.PRESENT)
+            )
             await asyncio.shield(self._prepared)
 
     async def _migrate(self, *, creates: bool) -> None:

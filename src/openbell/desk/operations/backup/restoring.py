@@ -26,7 +26,7 @@ from openbell.stores.folders import sync_folder
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Loss
 from openbell.stores.records.ledger_head_file import HeadFile
-from openbell.stores.sqlite_copy import is_in_use
+from openbell.stores.sqlite_connections import is_in_use
 from openbell.trading.ledger import Head
 
 Advance = Callable[[int], None]
