@@ -13,7 +13,7 @@ from openbell.market.provenance import Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.buffered import BULK
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.stores.native_samples import END, START, whole
 from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, bars, minutes_of, run

@@ -20,7 +20,7 @@ from openbell.market.bars import Bars, merge
 from openbell.market.clock import iso
 from openbell.market.errors import StoreError
 from openbell.market.series import Series
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.counts import SOAK, runs
 from tests.stores.child import Child

@@ -8,7 +8,7 @@ from pathlib import Path
 from openbell.market.bars import resample
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.market.walks import CRYPTO, FOREX
 from tests.stores.model import assert_same

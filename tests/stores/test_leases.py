@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from openbell.market.errors import LeaseHeld, LeaseLost
 from openbell.stores import leases
 from openbell.stores.leases import this_process
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Lease
 from tests.stores.samples import LIVE, SEPTEMBER, run
 

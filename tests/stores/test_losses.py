@@ -16,12 +16,10 @@ import pytest
 from openbell.market.bars import Bars
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.influx import InfluxStore
 from openbell.stores.influx.bars import InfluxBars
 from openbell.stores.influx.http import InfluxHttp
-from openbell.stores.influx.store import InfluxView
-from openbell.stores.parquet import ParquetStore
-from openbell.stores.parquet.store import ParquetView
+from openbell.stores.influx.store import InfluxStore, InfluxView
+from openbell.stores.parquet.store import ParquetStore, ParquetView
 from openbell.stores.port import BarStore, Counted, Span
 from openbell.stores.stored_counts import recorded
 from tests.stores.influx_server import shared as server

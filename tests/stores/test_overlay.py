@@ -16,12 +16,10 @@ import pytest
 from openbell.market.bars import empty_of, merge, resample
 from openbell.market.errors import LeaseHeld, SourceConflict, StoreError
 from openbell.market.timeframes import Timeframe
-from openbell.stores.influx import InfluxStore
 from openbell.stores.influx.http import InfluxHttp
-from openbell.stores.influx.store import InfluxView
+from openbell.stores.influx.store import InfluxStore, InfluxView
 from openbell.stores.overlay import OverlayStore
-from openbell.stores.parquet import ParquetStore
-from openbell.stores.parquet.store import ParquetView
+from openbell.stores.parquet.store import ParquetStore, ParquetView
 from openbell.stores.port import BarStore, Span
 from tests.stores.contract import BarStoreContract
 from tests.stores.influx_server import InfluxServer, NotHere
@@ -301,7 +299,7 @@ def test_a_view_refuses_to_write(home: Home) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.stores.samples import LIVE, MINUTE, SEPTEMBER, run
 store = ParquetStore(Path(sys.argv[1]))

@@ -20,7 +20,8 @@ from openbell.market.errors import SourceConflict, StoreError
 from openbell.market.timeframes import Timeframe
 from openbell.stores import buffered
 from openbell.stores.buffered import BULK
-from openbell.stores.parquet import ParquetStore, bar_files
+from openbell.stores.parquet import bar_files
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.periods import month_of
 from openbell.stores.port import BarStore, Span
 from tests.stores.contract import SYMBOLS, BarStoreContract, Step, minutes, step

@@ -17,7 +17,7 @@ import pytest
 from openbell.market.bars import Bars, empty_of, merge
 from openbell.market.errors import LeaseHeld
 from openbell.stores.leases import this_process
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Lease, Span
 from tests.stores.child import Child
 from tests.stores.model import assert_same

@@ -23,7 +23,7 @@ _MEND = "openbell doctor --mend"
 def check_bars(desk: Desk) -> Iterator[Finding]:
     """Check that the store can be read, that nothing was lost, and that nothing was stored too early."""
     folder = desk.settings.bar_folder
-    if not folder.exists() and not desk.settings.influx_url:
+    if not desk.settings.store_backend.has_bars:
         yield Finding(
             "note",
             f"no bars in {folder} yet",

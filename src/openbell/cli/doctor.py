@@ -32,10 +32,7 @@ from openbell.market.sessions import stock_phase
 if TYPE_CHECKING:
     from openbell.desk.trading_desk import TradingDesk
 
-_UNREACHABLE = {
-    "PostgreSQL": "start PostgreSQL, or check OPENBELL_DATABASE_URL",
-    "InfluxDB": "start InfluxDB, or check OPENBELL_INFLUX_URL; new bars are buffered meanwhile",
-}
+_POSTGRES_UNREACHABLE = "start PostgreSQL, or check OPENBELL_DATABASE_URL"
 _PARTS = ("mcp", "numpy", "pyarrow", "TA-Lib", "pydantic")
 
 
@@ -107,8 +104,10 @@ def _findings(check: Callable[[Desk], Iterator[Finding]], desk: Desk) -> Iterato
     except FeedUnavailable as error:
         yield Finding("bad", error.message, "check the keys and the connection, or set OPENBELL_FEED=sim")
     except StoreUnreachable as error:
-        store = "PostgreSQL" if "PostgreSQL" in error.message else "InfluxDB"
-        yield Finding("bad", error.message, _UNREACHABLE[store], cause=f"no connection to {store}")
+        store, mend = "PostgreSQL", _POSTGRES_UNREACHABLE
+        if store not in error.message:
+            store, mend = desk.settings.store_backend.title, desk.settings.store_backend.unreachable
+        yield Finding("bad", error.message, mend, cause=f"no connection to {store}")
     except OpenbellError as error:
         yield Finding("bad", error.message)
     except OSError as error:
@@ -242,7 +241,7 @@ async def _check_records(desk: Desk) -> list[Finding]:
     except StoreUnreachable:
         raise
     except StoreError as error:
-        return [Finding("bad", error.message, _UNREACHABLE["PostgreSQL"] if desk.settings.database_url else "")]
+        return [Finding("bad", error.message, _POSTGRES_UNREACHABLE if desk.settings.database_url else "")]
     else:
         return found
     finally:
@@ -255,7 +254,7 @@ async def _positions_before_splits(trading: TradingDesk, desk: Desk) -> list[Fin
     from openbell.stores.records import orders as queries
     from openbell.trading.accounts import PAPER
 
-    has_bars = desk.settings.bar_folder.exists() or desk.settings.influx_url
+    has_bars = desk.settings.store_backend.has_bars
     splits = splits_in(desk.store.audit.problems()) if has_bars else {}
     if not splits:
         return []

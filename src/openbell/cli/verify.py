@@ -211,7 +211,7 @@ async def _check_bars(desk: Desk, records: Records, found: Findings) -> None:
             page, after = await records.read(lambda view: paper_fills(view.connection, after), check_head=False)  # noqa: B023
             if after is None:
                 break
-            if not desk.settings.bar_folder.exists() and not desk.settings.influx_url:
+            if not desk.settings.store_backend.has_bars:
                 bars.fills += len(page)  # opening the store would create it
                 continue
             await desk.threads.run(compare, page, desk.store.read, bars)

@@ -3,7 +3,8 @@
 | type | is |
 |---|---|
 | `BarStore` | the bars of many series, as the desk reads and writes them: a buffer in front of an archive |
-| `Archive` | long-term storage, by period: Parquet files or InfluxDB |
+| `Archive` | long-term storage, by period: each package in `stores` that defines STORE has one |
+| `MadeBars` | bars that an archive makes of others and stores |
 | `StoreLeases` | the right to be the only writer |
 | `Sources` | the source of each period, and which bars of two sources cannot stand together |
 | `BarAudit` | the comparison of what was written with what is stored, for doctor, collector and imports |
@@ -205,17 +206,17 @@ class Archive(Protocol):
     def read_period(self, series: Series, period: str, start: int, end: int) -> Bars:
         """The bars of one period that opened in [start, end)."""
 
-    def drop(self, db: Connection, number: int, series: Series, span: Span) -> None:
-        """Remove the bars of a span; the transaction has removed the buffered ones."""
+    def drop(self, db: Connection, number: int, series: Series, spans: Sequence[Span]) -> None:
+        """Remove the bars of some spans; the transaction has removed the buffered ones, and ends a change of the series.
 
-    def owner(self, series: Series, period: str) -> Source | None:
-        """The source that the archive itself names for a period; None if it names none."""
+        Also without spans, an archive that names sources itself records those of the series that are not recorded.
+        """
 
-    def named_sources(self, series: Series, span: Span) -> dict[str, Source]:
-        """The sources that the archive itself names, by period: if the buffer is new, it has recorded none."""
+    def named_sources(self, series: Series, of: Span | str) -> dict[str, Source]:
+        """The sources that the archive itself names, by period, of one period or of all that overlap a span.
 
-    def ends_before(self, series: Series, period: str, start: int) -> bool:
-        """Returns True if a period certainly has no bar that opened at `start` or later; cheap to call."""
+        If the buffer is new, it has recorded none. Empty for an archive that names none.
+        """
 
     def periods(self, series: Series) -> set[str]:
         """The periods that it holds, or should hold, bars of."""
@@ -226,20 +227,21 @@ class Archive(Protocol):
     def place_of(self, series: Series, period: str) -> Path:
         """Where the bars of a period are or were, for messages."""
 
-    def record(self, series: Series) -> None:
-        """Record the sources that only the archive names."""
-
     def undamaged(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function that reads it; if something in it is damaged, set that aside and call the function again."""
 
-    def drop_made(self, db: Connection, series: Series, span: Span) -> None:
-        """Remove bars that were made of others, which are lost."""
 
-    def lacks_made(self) -> bool:
-        """See `BarAudit`."""
+class MadeBars(Protocol):
+    """Bars that an archive makes of others and stores, such as hours that are made of minutes."""
 
-    def mend_made(self) -> bool:
-        """See `BarAudit`."""
+    def are_lost(self) -> bool:
+        """Returns True if some of them were lost. Changes nothing."""
+
+    def mend(self) -> bool:
+        """Have all of them made again if some were lost. Returns True if that was so."""
+
+    def drop(self, db: Connection, series: Series, span: Span) -> None:
+        """Remove those that were made of the bars of a span, because these are lost or about to be removed."""
 
 
 class BarStore(Protocol):

@@ -25,7 +25,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.records import orders as queries
 from openbell.stores.records import progress as stored_troubles
 from openbell.trading.accounts import Unauthorized

@@ -189,19 +189,6 @@ class SourcedInflux(BufferedStore):
         """Record how many bars of a period there are after some were removed on purpose."""
         stored_counts.put(db, number, period, self.tallies(series, {period: None})[period])
 
-    def lacks_made(self) -> bool:
-        """See the port."""
-        return self._rollups.are_lost()
-
-    def mend_made(self) -> bool:
-        """See the port."""
-        return self._rollups.check()
-
-    def drop_made(self, db: sqlite3.Connection, series: Series, span: Span) -> None:
-        """See `Archive`."""
-        if series.timeframe is Timeframe.M1:
-            self._rollups.drop(db, series, span)
-
     def place_of(self, series: Series, period: str) -> Path:  # noqa: ARG002
         """See `Archive`."""
         return Path(f"InfluxDB database {self._http.database}")
@@ -210,22 +197,9 @@ class SourcedInflux(BufferedStore):
         """See `Archive`."""
         return stored_counts.periods(self._buffer, series)
 
-    # What only files need
-
-    def owner(self, series: Series, period: str) -> Source | None:  # noqa: ARG002
-        """See `Archive`. Only the buffer knows it."""
-        return None
-
-    def named_sources(self, series: Series, span: Span) -> dict[str, Source]:  # noqa: ARG002
-        """See `Archive`."""
+    def named_sources(self, series: Series, of: Span | str) -> dict[str, Source]:  # noqa: ARG002
+        """See `Archive`. Only the buffer knows them."""
         return {}
-
-    def ends_before(self, series: Series, period: str, start: int) -> bool:  # noqa: ARG002
-        """See `Archive`. Not without a query."""
-        return False
-
-    def record(self, series: Series) -> None:
-        """See `Archive`. Everything is recorded."""
 
     def undamaged(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """See `Archive`. A database notices damage by itself."""

@@ -24,7 +24,7 @@ from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series, series_of
 from openbell.market.timeframes import Timeframe
 from openbell.stores import coverage, resampling
-from openbell.stores.audit import ReadOnlyAudit
+from openbell.stores.audit import ArchiveAudit, ReadOnlyAudit
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffer_view import BufferView
 from openbell.stores.buffered import Covers
@@ -88,6 +88,7 @@ class InfluxStore(SourcedInflux):
             self.leases = ClaimedLeases(self._home_leases, claims)
         self._bars = InfluxBars(http, self._earliest)
         self._rollups = Rollups(self._bars, self._buffer, self.read)
+        self.audit = ArchiveAudit(self._buffer, self.sources, self, self._rollups)
         self._copying = threading.Lock()
         self._copied = (0, 0)
         """A buffer file, by its random number, and the seq up to which this process knows its bars to be in InfluxDB."""
@@ -234,8 +235,12 @@ class InfluxStore(SourcedInflux):
         start, end = period_span(period)
         return self._buffer.get(series, start, min(end, before), slug=slug_of(period))
 
-    def drop(self, db: sqlite3.Connection, number: int, series: Series, span: Span) -> None:
+    def drop(self, db: sqlite3.Connection, number: int, series: Series, spans: Sequence[Span]) -> None:
         """See `Archive`."""
+        for span in spans:
+            self._drop_span(db, number, series, span)
+
+    def _drop_span(self, db: sqlite3.Connection, number: int, series: Series, span: Span) -> None:
         if series.timeframe is Timeframe.M1:
             self._rollups.drop(db, series, span)
         self._bars.delete(series, span)
@@ -350,7 +355,7 @@ class InfluxView(InfluxStore):
     ) -> None:
         buffer = BufferView(folder / "buffer.sqlite", origins, TABLES)
         super().__init__(http, folder, origins, shared=shared, buffer=buffer)
-        self.audit = ReadOnlyAudit(buffer, self.sources, self, kept_seconds=_CHECKED_SECONDS)
+        self.audit = ReadOnlyAudit(buffer, self.sources, self, self._rollups, kept_seconds=_CHECKED_SECONDS)
 
     def gaps(self, series: Series, span: Span) -> list[Span]:
         """See the port. Bars that the database has lost are gaps."""

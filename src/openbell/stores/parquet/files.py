@@ -63,7 +63,7 @@ class FileStore(BufferedStore):
         return self
 
     @abstractmethod
-    def drop(self, db: sqlite3.Connection, number: int, series: Series, span: Span) -> None:
+    def drop(self, db: sqlite3.Connection, number: int, series: Series, spans: Sequence[Span]) -> None:
         """See `Archive`."""
 
     def _file(self, series: Series, period: str) -> BarFile:
@@ -109,33 +109,28 @@ class FileStore(BufferedStore):
                     number = self._buffer.ensure_series(db, series.name)
                     self._buffer.set_period_source(db, number, period, source)
 
-    def record(self, series: Series) -> None:
-        """See `Archive`: `_record_files` in a transaction of its own. A damaged file is set aside."""
+    def _record(self, series: Series) -> None:
+        """`_record_files` in a transaction of its own."""
+        with self._buffer.transaction() as db:
+            self._record_files(db, [series])
 
-        def record() -> None:
-            with self._buffer.transaction() as db:
-                self._record_files(db, [series])
+    def named_sources(self, series: Series, of: Span | str) -> dict[str, Source]:
+        """See `Archive`. For a span, lists a folder, which takes long while many files are written to it."""
+        if isinstance(of, str):
+            periods = [of]
+        else:
+            removed = self._removed(series)
+            files = bar_files.existing(self.root, series)
+            periods = [each for each in files if overlap(each, of) and each not in removed]
+        named = {period: self._named_source(series, period) for period in periods}
+        return {period: source for period, source in named.items() if source}
 
-        self.undamaged(record)
-
-    def owner(self, series: Series, period: str) -> Source | None:
-        """See `Archive`. A damaged file will be set aside by the write."""
+    def _named_source(self, series: Series, period: str) -> Source | None:
+        """The source in the metadata of a file. A damaged file will be set aside by the write."""
         try:
             return bar_files.source_of(self._file(series, period))
         except CorruptFile:
             return None
-
-    def named_sources(self, series: Series, span: Span) -> dict[str, Source]:
-        """See `Archive`. Lists a folder, which takes long while many files are written to it."""
-        removed = self._removed(series)
-        files = bar_files.existing(self.root, series)
-        periods = [each for each in files if overlap(each, span) and each not in removed]
-        named = {period: self.owner(series, period) for period in periods}
-        return {period: source for period, source in named.items() if source}
-
-    def ends_before(self, series: Series, period: str, start: int) -> bool:
-        """See `Archive`."""
-        return bar_files.ends_before(self._file(series, period), start)
 
     def _removed(self, series: Series) -> dict[str, list[Span]]:
         """The spans of a series whose bars do not count, by period."""
@@ -179,19 +174,6 @@ class FileStore(BufferedStore):
             file.path.unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(f"cannot remove {file.path}: {error}") from error
-
-    # No bars are made of others here.
-
-    def drop_made(self, db: sqlite3.Connection, series: Series, span: Span) -> None:
-        """See `Archive`."""
-
-    def lacks_made(self) -> bool:
-        """See `Archive`."""
-        return False
-
-    def mend_made(self) -> bool:
-        """See `Archive`."""
-        return False
 
     def undamaged(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function that uses files; if one of them is damaged, set it aside and call the function again."""
@@ -237,7 +219,7 @@ class FileStore(BufferedStore):
     def set_aside(self, instrument: Instrument, source: Source, reason: str) -> bool:
         """See the port. Minutes in the buffer are moved to their files first."""
         for series in (Series(instrument), *(Series(instrument, each) for each in self.timeframes(instrument))):
-            self.record(series)
+            self.undamaged(self._record, series)
             ever = Span(FIRST, LAST)
             found = self.sources.recorded(series, ever) or self.named_sources(series, ever)
             for period in [each for each, owner in found.items() if owner == source]:

@@ -200,10 +200,12 @@ class ParquetStore(FileStore):
             self._buffer.end_compaction(db, number, int(waiting.time[0]))
         return len(waiting)
 
-    def drop(self, db: sqlite3.Connection, number: int, series: Series, span: Span) -> None:
+    def drop(self, db: sqlite3.Connection, number: int, series: Series, spans: Sequence[Span]) -> None:
         """See `Archive`."""
-        for period in {*bar_files.existing(self.root, series), *self._buffer.periods(series)}:
-            self._drop_period(db, number, self._file(series, period), span)
+        self._record_files(db, [series])
+        for span in spans:
+            for period in {*bar_files.existing(self.root, series), *self._buffer.periods(series)}:
+                self._drop_period(db, number, self._file(series, period), span)
 
     def _drop_period(self, db: sqlite3.Connection, number: int, file: BarFile, span: Span) -> None:
         """Remove the bars of a span from one file, or the file if no other bars are in it."""
