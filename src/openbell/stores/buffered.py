@@ -21,7 +21,7 @@ from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores import coverage, newest_bars
+from openbell.stores import coverage, newest_bars, resampling
 from openbell.stores.audit import ArchiveAudit
 from openbell.stores.buffer import Buffer
 from openbell.stores.leases import BufferLeases
@@ -71,7 +71,7 @@ class BufferedStore(ABC):
         pieces = [piece for part in large for piece in by_period(part, source)]
         self._write_periods(pieces, source, covers, lease, replace)
         if len(large) < len(parts) or covers is not None:
-            self._write_small(parts, source, covers, lease, replace)
+            self._archive().undamaged(self._write_small, parts, source, covers, lease, replace)
 
     @abstractmethod
     def _write_periods(
@@ -115,6 +115,18 @@ class BufferedStore(ABC):
         """Called inside a write's transaction before its bars are put into the buffer; does nothing by default."""
 
     # Reading
+
+    def read(self, series: Series, start: int, end: int) -> Bars:
+        """See the port."""
+        return self._archive().undamaged(self._read_merged, series, start, end, None)
+
+    def tail(self, series: Series, count: int, end: int) -> Bars:
+        """See the port."""
+        return self._archive().undamaged(self._read_merged, series, FIRST, end, count).tail(count)
+
+    def resampled(self, series: Series, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
+        """See the port."""
+        return resampling.latest(self.tail, series, timeframe, count, end, skip)
 
     def _read_merged(self, series: Series, start: int, end: int, newest: int | None) -> Bars:
         """Read the buffer, then long-term storage; repeat both if bars were moved in between. Buffered bars win."""
@@ -170,10 +182,6 @@ class BufferedStore(ABC):
         found, others = newest_bars.recorded(self._buffer, timeframe, end)
         read = {series.instrument: self.resampled(series, timeframe, 1, end) for series in others}
         return found | {instrument: latest for instrument, latest in read.items() if len(latest)}
-
-    @abstractmethod
-    def resampled(self, series: Series, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
-        """See the port."""
 
     def timeframes(self, instrument: Instrument) -> list[Timeframe]:
         """See the port."""

@@ -23,7 +23,7 @@ from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series, series_of
 from openbell.market.timeframes import Timeframe
-from openbell.stores import coverage, resampling
+from openbell.stores import coverage
 from openbell.stores.audit import ArchiveAudit, ReadOnlyAudit
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffer_view import BufferView
@@ -253,14 +253,6 @@ class InfluxStore(SourcedInflux):
 
     # Reading
 
-    def read(self, series: Series, start: int, end: int) -> Bars:
-        """See the port."""
-        return self._read_merged(series, start, end, None)
-
-    def tail(self, series: Series, count: int, end: int) -> Bars:
-        """See the port."""
-        return self._read_merged(series, FIRST, end, count).tail(count)
-
     def _read_stored(self, series: Series, start: int, end: int, newest: int | None) -> list[Bars]:
         if newest is None:
             return [self._bars.read(series, start, end)]
@@ -269,7 +261,7 @@ class InfluxStore(SourcedInflux):
     def resampled(self, series: Series, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
         """See the port."""
         if timeframe is series.timeframe or series.timeframe is not Timeframe.M1 or self._others_write(series):
-            return resampling.latest(self.tail, series, timeframe, count, end, skip)
+            return super().resampled(series, timeframe, count, end, skip)
         found = self._rollups.newest(series, timeframe, count + skip, end)
         return found.take(slice(0, max(0, len(found) - skip))).tail(count).copy()
 

@@ -26,7 +26,7 @@ from openbell.market.series import Series, series_of
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
 from openbell.market.trading_days import by_currency_day
-from openbell.stores import coverage, newest_bars, resampling, superseded_bars
+from openbell.stores import coverage, newest_bars, superseded_bars
 from openbell.stores.audit import ReadOnlyAudit
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffer_view import BufferView
@@ -73,11 +73,6 @@ class ParquetStore(FileStore):
         for some in batches(pieces, _BATCH):
             self.undamaged(self._put, some, source, covers, lease)
         self.undamaged(self._remove_replaced)
-
-    def _write_small(
-        self, parts: Sequence[Bars], source: Source, covers: Covers, lease: Lease | None, replace: bool
-    ) -> None:
-        self.undamaged(super()._write_small, parts, source, covers, lease, replace)
 
     def _put(self, pieces: Sequence[Piece], source: Source, covers: Covers, lease: Lease | None) -> None:
         """Merge bars into the files of their periods. Native series are covered in the same transaction.
@@ -219,18 +214,6 @@ class ParquetStore(FileStore):
             self._buffer.clear_period_source(db, number, file.period)
 
     # Reading
-
-    def read(self, series: Series, start: int, end: int) -> Bars:
-        """See the port."""
-        return self.undamaged(self._read_merged, series, start, end, None)
-
-    def tail(self, series: Series, count: int, end: int) -> Bars:
-        """See the port."""
-        return self.undamaged(self._read_merged, series, FIRST, end, count).tail(count)
-
-    def resampled(self, series: Series, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
-        """See the port."""
-        return resampling.latest(self.tail, series, timeframe, count, end, skip)
 
     def count(self, series: Series, timeframe: Timeframe, end: int) -> int:
         """See the port. Most bars up to a day do not cross the end of a period: each period's count is cached."""
