@@ -257,7 +257,7 @@ def _remember(base: Path, scenario: Scenario) -> Memory:
     store = ParquetStore(copy)
     readers = {series: Reader(series) for series in scenario.before}
     for series, reader in readers.items():
-        reader.version = store.version(series)
+        reader.version = store.versions.of(series)
         reader.kept = scenario.before[series]
     store.close()
     return readers

@@ -246,8 +246,8 @@ class TestInInflux:
         assert store.stored() == [minutes_of("BTC/USD")]
         assert_same(store.read(minutes_of("BTC/USD"), 0, EVER), written)
         assert store.count(minutes_of("BTC/USD"), Timeframe.H1, EVER) == 50
-        version = store.version(minutes_of("BTC/USD"))
-        changed = store.changed_since(minutes_of("BTC/USD"), version)
+        version = store.versions.of(minutes_of("BTC/USD"))
+        changed = store.versions.changed_since(minutes_of("BTC/USD"), version)
         assert changed is not None
         assert time.time() - changed >= 7200
         store.close()

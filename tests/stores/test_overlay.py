@@ -67,10 +67,8 @@ class ViewedStore(ParquetStore):
 
 
 READS = {
-    "": (
-        *("read", "tail", "resampled", "count", "version", "changed_since", "changes", "changed", "new_bars", "gaps"),
-        *("stored", "newest", "timeframes"),
-    ),
+    "": ("read", "tail", "resampled", "count", "gaps", "stored", "newest", "timeframes"),
+    "versions": ("of", "changed_since", "of_store", "changed", "new_bars"),
     "audit": ("premature", "problems"),
     "sources": ("of", "conflicts"),
     "leases": ("holder",),

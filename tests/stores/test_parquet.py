@@ -124,11 +124,11 @@ class TestParquetStore(BarStoreContract):
         store = self.open_store(folder)
         offered = run("AAPL", SEPTEMBER, 50)
         store.write([offered], LIVE)
-        version = store.version(offered.series)
+        version = store.versions.of(offered.series)
         store.write([offered], LIVE)
-        assert store.changed_since(offered.series, version) is None
+        assert store.versions.changed_since(offered.series, version) is None
         store.write([run("AAPL", SEPTEMBER + 30 * MINUTE, 40)], LIVE)
-        assert store.changed_since(offered.series, version) == SEPTEMBER + 50 * MINUTE
+        assert store.versions.changed_since(offered.series, version) == SEPTEMBER + 50 * MINUTE
         store.close()
 
     def test_a_file_created_in_the_same_tick_is_seen(self, memory_path: Path) -> None:

@@ -33,7 +33,7 @@ class BarSource:
 
     async def poll(self) -> Iterable[Event]:
         """See the port."""
-        state = (self._bars.closed_until(), self._bars.store.changes())
+        state = (self._bars.closed_until(), self._bars.store.versions.of_store())
         if state == self._seen:
             return ()
         self._seen = state

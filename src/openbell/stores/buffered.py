@@ -27,13 +27,49 @@ from openbell.stores.buffer import Buffer
 from openbell.stores.leases import BufferLeases
 from openbell.stores.period_sources import PeriodSources
 from openbell.stores.periods import FIRST, by_period
-from openbell.stores.port import Archive, Lease, Span, StoreLeases, Version
+from openbell.stores.port import Archive, Lease, Span, StoreLeases, Version, Versions
 
 BULK = 2000
 """A write of this many minutes of one instrument skips the buffer."""
 
 
 Covers = Span | Mapping[Series, Sequence[Span]] | None
+
+
+class BufferVersions:
+    """The states of the series of one store: the buffer knows of every write. Implements `stores.port.Versions`."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+
+    def of(self, series: Series) -> Version:
+        """See the port."""
+        return self._buffer.version(series)
+
+    def changed_since(self, series: Series, version: Version) -> int | None:
+        """See the port."""
+        state = self._buffer.state(series)
+        if state.epoch != version.epoch or state.is_changing:
+            return FIRST
+        if state.version == version.seq:
+            return None
+        changed = self._buffer.earliest_since(series, version.seq)
+        if state.compacted_seq > version.seq:
+            return state.compacted_from if changed is None else min(changed, state.compacted_from)
+        return changed
+
+    def of_store(self) -> Hashable:
+        """See the port."""
+        return self._buffer.changes()
+
+    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
+        """See the port: one query, however many series."""
+        now = self._buffer.versions(versions)
+        return {each for each, version in versions.items() if now[each] != version or version.epoch % 2}
+
+    def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
+        """See the port."""
+        return self._buffer.new_bars(versions, span, covered)
 
 
 class BufferedStore(ABC):
@@ -46,6 +82,7 @@ class BufferedStore(ABC):
         self._home_leases = BufferLeases(buffer)
         self.leases: StoreLeases = self._home_leases
         self.sources = PeriodSources(buffer, self._archive())
+        self.versions: Versions = BufferVersions(buffer)
         self.audit = ArchiveAudit(buffer, self.sources, self._archive())
 
     @abstractmethod
@@ -143,35 +180,6 @@ class BufferedStore(ABC):
         """Bars of long-term storage that opened in [start, end), oldest first; at least the latest `newest` if given."""
 
     # State
-
-    def version(self, series: Series) -> Version:
-        """See the port."""
-        return self._buffer.version(series)
-
-    def changed_since(self, series: Series, version: Version) -> int | None:
-        """See the port."""
-        state = self._buffer.state(series)
-        if state.epoch != version.epoch or state.is_changing:
-            return FIRST
-        if state.version == version.seq:
-            return None
-        changed = self._buffer.earliest_since(series, version.seq)
-        if state.compacted_seq > version.seq:
-            return state.compacted_from if changed is None else min(changed, state.compacted_from)
-        return changed
-
-    def changes(self) -> Hashable:
-        """See the port."""
-        return self._buffer.changes()
-
-    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
-        """See the port: one query, however many series."""
-        now = self._buffer.versions(versions)
-        return {each for each, version in versions.items() if now[each] != version or version.epoch % 2}
-
-    def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
-        """See the port."""
-        return self._buffer.new_bars(versions, span, covered)
 
     def gaps(self, series: Series, span: Span) -> list[Span]:
         """See the port."""

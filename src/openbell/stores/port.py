@@ -7,6 +7,7 @@
 | `MadeBars` | bars that an archive makes of others and stores |
 | `StoreLeases` | the right to be the only writer |
 | `Sources` | the source of each period, and which bars of two sources cannot stand together |
+| `Versions` | the states of series, and what has changed since |
 | `BarAudit` | the comparison of what was written with what is stored, for doctor, collector and imports |
 """
 
@@ -42,7 +43,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The state of a series at one time; `changed_since` compares the current state with it."""
+    """The state of a series at one time; `Versions` compares the current state with it."""
 
     epoch: int
     seq: int
@@ -163,6 +164,33 @@ class Sources(Protocol):
         """The recorded sources of the stored bars of a series in a span; cheap to call."""
 
 
+class Versions(Protocol):
+    """The states of series, and what has changed since. Every call may block."""
+
+    def of(self, series: Series) -> Version:
+        """The current state of a series; to be taken before a read."""
+
+    def changed_since(self, series: Series, version: Version) -> int | None:
+        """The earliest open time whose bar may have changed since `version`; None if no bar has."""
+
+    def of_store(self) -> Hashable:
+        """Returns a value that differs after every write to the store, by this or another process; cheap to call."""
+
+    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
+        """The series whose bars may have changed since their versions, found for many at once.
+
+        Every series for which `changed_since` returns a time is among them; others may be.
+        """
+
+    def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
+        """The bars of many series of minutes in a span, read at once.
+
+        Leaves out the series that must be read one by one: those with changes other than new bars since their version, and,
+        unless `covered` is False, those whose span is not covered or has imported minutes in its months. At its version a
+        series must not have had bars in the span.
+        """
+
+
 class BarAudit(Protocol):
     """What was written and is no longer stored, or should not have been written. Every call may block."""
 
@@ -259,6 +287,10 @@ class BarStore(Protocol):
         """The sources of its bars."""
 
     @property
+    def versions(self) -> Versions:
+        """The states of its series, and what has changed since."""
+
+    @property
     def audit(self) -> BarAudit:
         """Its losses, and how to mend them."""
 
@@ -287,29 +319,6 @@ class BarStore(Protocol):
 
     def count(self, series: Series, timeframe: Timeframe, end: int) -> int:
         """How many bars of a timeframe, made of the bars of `series`, had closed at `end`."""
-
-    def version(self, series: Series) -> Version:
-        """The current state of a series; to be taken before a read."""
-
-    def changed_since(self, series: Series, version: Version) -> int | None:
-        """The earliest open time whose bar may have changed since `version`; None if no bar has."""
-
-    def changes(self) -> Hashable:
-        """Returns a value that differs after every write to the store, by this or another process; cheap to call."""
-
-    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
-        """The series whose bars may have changed since their versions, found for many at once.
-
-        Every series for which `changed_since` returns a time is among them; others may be.
-        """
-
-    def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
-        """The bars of many series of minutes in a span, read at once.
-
-        Leaves out the series that must be read one by one: those with changes other than new bars since their version, and,
-        unless `covered` is False, those whose span is not covered or has imported minutes in its months. At its version a
-        series must not have had bars in the span.
-        """
 
     def gaps(self, series: Series, span: Span) -> list[Span]:
         """The parts of `span` that no write has covered."""

@@ -113,7 +113,7 @@ class CrossingEngine:
         stored = await self._records.read(queries.all_stored)
         if not stored and not self._watches:
             return 0
-        state = (until, self._bars.store.changes())
+        state = (until, self._bars.store.versions.of_store())
         new = self._begin(stored)
         if new or state != self._read_at:
             self._read_at = state if await self._observe(stored, until - QUEUE_SECONDS) else None

@@ -27,7 +27,7 @@ from openbell.stores import coverage
 from openbell.stores.audit import ArchiveAudit, ReadOnlyAudit
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffer_view import BufferView
-from openbell.stores.buffered import Covers
+from openbell.stores.buffered import BufferVersions, Covers
 from openbell.stores.influx.bars import TAG, InfluxBars, measurement
 from openbell.stores.influx.http import InfluxHttp, shard_bytes, size_of
 from openbell.stores.influx.leases import ClaimedLeases, Claims
@@ -62,6 +62,27 @@ _CHECKED_SECONDS = 300.0
 """How long the numbers of a series' bars in InfluxDB are not compared again: that takes a query for each of its sources."""
 
 
+class SharedVersions(BufferVersions):
+    """The states of the series of a database that other programs write to: the buffer does not know of their bars."""
+
+    def changed_since(self, series: Series, version: Version) -> int | None:
+        """See the port."""
+        changed, recent = super().changed_since(series, version), int(time.time()) - _RECENT
+        return recent if changed is None else min(changed, recent)
+
+    def of_store(self) -> Hashable:
+        """See the port. Bars that other systems write into the database show within 5 s."""
+        return super().of_store(), int(time.monotonic() // 5)
+
+    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
+        """See the port."""
+        return set(versions)
+
+    def new_bars(self, _versions: Mapping[Series, Version], _span: Span, *, covered: bool = True) -> dict[Series, Bars]:  # noqa: ARG002
+        """See the port. Empty: bars of other programs are not in the buffer."""
+        return {}
+
+
 class InfluxStore(SourcedInflux):
     """Implements `stores.port.BarStore` on one database."""
 
@@ -83,6 +104,8 @@ class InfluxStore(SourcedInflux):
         super().__init__(buffer or Buffer(folder / "buffer.sqlite", origins, TABLES), origins)
         self._http = http
         self._shared = shared
+        if shared:
+            self.versions = SharedVersions(self._buffer)
         if not shared:  # other programs write to a shared one: it has no collector of ours
             claims = Claims(http, Holders(self._buffer.path.parent))
             self.leases = ClaimedLeases(self._home_leases, claims)
@@ -276,26 +299,6 @@ class InfluxStore(SourcedInflux):
         return self._bars.count(series, Timeframe.M1, FIRST, split) + len(self.read(series, split, end))
 
     # State
-
-    def changed_since(self, series: Series, version: Version) -> int | None:
-        """See the port."""
-        changed = super().changed_since(series, version)
-        if not self._shared:
-            return changed
-        recent = int(time.time()) - _RECENT
-        return recent if changed is None else min(changed, recent)
-
-    def changes(self) -> Hashable:
-        """See the port. Bars that other systems write into the database show within 5 s."""
-        return super().changes(), int(time.monotonic() // 5) if self._shared else 0
-
-    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
-        """See the port."""
-        return set(versions) if self._shared else super().changed(versions)
-
-    def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
-        """See the port. Empty for a shared database: bars of other programs are not in the buffer."""
-        return {} if self._shared else super().new_bars(versions, span, covered=covered)
 
     def stored(self) -> list[Series]:
         """See the port."""
