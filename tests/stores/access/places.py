@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from openbell.stores.access import attempts, forms, grants
-from openbell.stores.access.attempts import Limit
+from openbell.stores.access import grants, users
 from openbell.stores.access.grants import ACCESS, REFRESH, Code, Grant, Token
 from openbell.stores.access.store import A_TABLE, AccessStore
-from openbell.stores.access.users import PassphraseHash, User
+from openbell.stores.access.users import Limit, PassphraseHash, User
 from openbell.stores.records.database import Database
 from openbell.stores.records.postgres import PoolLimits, PostgresDatabase
 from openbell.stores.records.sqlite import SqliteDatabase
@@ -72,13 +71,13 @@ async def rotate(say: Say, place: AccessPlace) -> None:
 async def use_form(say: Say, place: AccessPlace) -> None:
     async with place.store() as store:
         await store.key()
-        say(await store.write(lambda connection: forms.use(connection, "n0nce", NOW + 60, NOW)))
+        say(await store.write(lambda connection: grants.use_form(connection, "n0nce", NOW + 60, NOW)))
 
 
 async def guess(say: Say, place: AccessPlace) -> None:
     """Five guesses; sends how many were allowed."""
     async with place.store() as store:
-        waits = [await store.write(lambda connection: attempts.begin(connection, LIMITS, NOW)) for _ in range(5)]
+        waits = [await store.write(lambda connection: users.begin_sign_in(connection, LIMITS, NOW)) for _ in range(5)]
     say(sum(wait == 0 for wait in waits))
 
 

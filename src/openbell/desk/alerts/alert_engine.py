@@ -243,7 +243,9 @@ class AlertEngine:
         span = Span(int(since), until)
         covered = self._bars.feed.source is not None
         try:
-            found = await self._bars.threads.run(partial(self._bars.store.versions.new_bars, wanted, span, covered=covered))
+            found = await self._bars.threads.run(
+                partial(self._bars.store.versions.new_bars, wanted, span, covered=covered)
+            )
         except Exception as error:  # noqa: BLE001 - each is read by itself
             self._failing.failed(_MINUTES, "all symbols", error)
             return {}

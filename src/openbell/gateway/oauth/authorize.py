@@ -25,7 +25,6 @@ from openbell.gateway.oauth.secret_texts import CODE, digest, new_secret
 from openbell.market.clock import Clock
 from openbell.market.errors import OpenbellError
 from openbell.protocol.session import Scope
-from openbell.stores.access import forms as used_forms
 from openbell.stores.access import grants
 from openbell.stores.access.clients import OAuthClient
 from openbell.stores.access.grants import Code, Grant
@@ -136,7 +135,7 @@ class Authorize:
         now = self._clock.epoch()
         opened = (await self._forms()).open(fields.get("form", ""), request.headers.getlist("cookie"), now)
         asked = opened.request
-        if not await self._store.write(lambda each: used_forms.use(each, opened.nonce, opened.expires_at, now)):
+        if not await self._store.write(lambda each: grants.use_form(each, opened.nonce, opened.expires_at, now)):
             raise OAuthFault("invalid_request", "The form was sent before. Go back and start again.", 403)
         if fields.get("action") == "deny":
             self._record.add(request, "consent", "refused", client=asked.client_id, scopes=asked.scopes)

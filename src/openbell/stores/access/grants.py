@@ -1,4 +1,4 @@
-"""Queries about grants (a user's consent to a client), their authorization codes, and their tokens."""
+"""Queries about grants (a user's consent to a client), the forms of consents, their authorization codes and tokens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, Table, delete, insert, select, update
 
 from openbell.stores.access import scopes as stored
-from openbell.stores.access.tables import clients, codes, grants, tokens, users
+from openbell.stores.access.tables import clients, codes, forms, grants, tokens, users
 
 ACCESS = "access"
 REFRESH = "refresh"
@@ -206,3 +206,12 @@ def _grant(row: Row[Any]) -> Grant:
     return Grant(
         row.grant_id, row.grant_client_id, row.grant_subject, granted, row.grant_resource, row.grant_created_at
     )
+
+
+def use_form(connection: Connection, nonce: str, expires_at: float, now: float) -> bool:
+    """Mark a consent form as submitted. Returns True for exactly one caller."""
+    connection.execute(delete(forms).where(forms.c.expires_at <= now))
+    if connection.execute(select(forms.c.nonce).where(forms.c.nonce == nonce)).first():
+        return False
+    connection.execute(insert(forms), {"nonce": nonce, "expires_at": expires_at})
+    return True

@@ -78,7 +78,13 @@ class SharedVersions(BufferVersions):
         """See the port."""
         return set(versions)
 
-    def new_bars(self, _versions: Mapping[Series, Version], _span: Span, *, covered: bool = True) -> dict[Series, Bars]:  # noqa: ARG002
+    def new_bars(
+        self,
+        versions: Mapping[Series, Version],  # noqa: ARG002
+        span: Span,  # noqa: ARG002
+        *,
+        covered: bool = True,  # noqa: ARG002
+    ) -> dict[Series, Bars]:
         """See the port. Empty: bars of other programs are not in the buffer."""
         return {}
 
@@ -104,9 +110,9 @@ class InfluxStore(SourcedInflux):
         super().__init__(buffer or Buffer(folder / "buffer.sqlite", origins, TABLES), origins)
         self._http = http
         self._shared = shared
-        if shared:
+        if shared:  # other programs write to it: it has no collector of ours
             self.versions = SharedVersions(self._buffer)
-        if not shared:  # other programs write to a shared one: it has no collector of ours
+        else:
             claims = Claims(http, Holders(self._buffer.path.parent))
             self.leases = ClaimedLeases(self._home_leases, claims)
         self._bars = InfluxBars(http, self._earliest)
