@@ -22,8 +22,7 @@ from openbell.market.series import Series, bases
 from openbell.market.timeframes import SHORT, Timeframe
 from openbell.stores.port import BarStore, Span
 from tests.stores.model import assert_same
-from tests.stores.native_samples import END, START, whole
-from tests.stores.samples import EVER, FILE, LIVE, bars, run
+from tests.stores.samples import END, EVER, FILE, LIVE, START, bars, run, whole
 from tests.stores.store_suite import StoreSuite
 
 NATIVE = [timeframe for timeframe in SHORT.values() if timeframe is not Timeframe.M1]

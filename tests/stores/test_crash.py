@@ -26,8 +26,7 @@ from tests.counts import SOAK, runs
 from tests.stores.child import Child
 from tests.stores.faults import ERRORS, struck
 from tests.stores.model import Model, Reader, assert_same
-from tests.stores.native_samples import END, START
-from tests.stores.samples import DAY, EVER, MINUTE, at, minutes_of
+from tests.stores.samples import DAY, END, EVER, MINUTE, START, at, minutes_of
 from tests.stores.scenarios import AAPL, BESIDE, COVERED, DAYS, SCENARIOS, Scenario, prepare
 from tests.stores.writer import REPLACED, SYMBOLS, Operation, operation
 

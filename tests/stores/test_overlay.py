@@ -25,8 +25,22 @@ from tests.stores.contract import BarStoreContract
 from tests.stores.influx_server import InfluxServer, NotHere
 from tests.stores.model import Reader, assert_same
 from tests.stores.native_contract import KINDS, NativeContract
-from tests.stores.native_samples import END, START, whole
-from tests.stores.samples import DAY, EVER, FILE, LIVE, MANY, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, minutes_of, run
+from tests.stores.samples import (
+    DAY,
+    END,
+    EVER,
+    FILE,
+    LIVE,
+    MANY,
+    MINUTE,
+    NOVEMBER,
+    OCTOBER,
+    SEPTEMBER,
+    START,
+    minutes_of,
+    run,
+    whole,
+)
 
 AAPL, BTC = minutes_of("AAPL"), minutes_of("BTC/USD")
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.market.bars import merge
+from openbell.market.bars import merge, resample
 from openbell.market.errors import SourceConflict, StoreError
 from openbell.market.timeframes import Timeframe
 from openbell.stores import buffered
@@ -27,9 +27,9 @@ from openbell.stores.port import BarStore, Span
 from tests.stores.contract import SYMBOLS, BarStoreContract, Step, minutes, step
 from tests.stores.model import Model, Reader, assert_same
 from tests.stores.native_contract import NativeContract
-from tests.stores.native_samples import END, START, whole
 from tests.stores.samples import (
     DAY,
+    END,
     EVER,
     FILE,
     LIVE,
@@ -37,10 +37,12 @@ from tests.stores.samples import (
     NOVEMBER,
     OCTOBER,
     SEPTEMBER,
+    START,
     bars,
     bits,
     minutes_of,
     run,
+    whole,
 )
 
 PATHS = {
@@ -355,3 +357,15 @@ class TestNativeSeries(NativeContract):
             path.unlink()
             assert store.gaps(offered.series, Span(START, END)) == [Span(START, END)]
             assert len(store.read(offered.series, 0, EVER)) == 0
+
+
+def test_days_that_cross_the_end_of_a_month_are_counted_once(tmp_path: Path) -> None:
+    """The day of 1 October begins in September, and files hold minutes of one UTC month each."""
+    minutes = run(minutes_of("EUR/USD"), OCTOBER - 3 * DAY, 6 * 1440)
+    with closing(ParquetStore(tmp_path)) as store:
+        store.write([minutes], LIVE)
+        for timeframe in (Timeframe.D1, Timeframe.D2, Timeframe.W1, Timeframe.MONTH):
+            for end in range(OCTOBER - 2 * DAY, OCTOBER + 3 * DAY, 5 * 3600 + 7 * MINUTE):
+                expected = resample(minutes, timeframe, end)
+                assert store.count(minutes.series, timeframe, end) == len(expected)
+                assert_same(store.resampled(minutes.series, timeframe, 10, end), expected)
