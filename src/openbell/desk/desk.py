@@ -68,7 +68,8 @@ class Desk:
         self.answers_early = False
         """True if it answers more than one call: calls do not wait for what takes long, and the next ones have it."""
         self.record_connections = RecordConnections(settings.database_url, self._load_records)
-        self._stored = StoredInstruments(lambda: self.store, self.threads, is_remote=settings.store_backend.is_remote)
+        self._backend = settings.store_backend
+        self._stored = StoredInstruments(lambda: self.store, self.threads, is_remote=self._backend.is_remote)
 
     @property
     def data(self) -> str:
@@ -91,7 +92,7 @@ class Desk:
 
     def _stored_instruments(self) -> tuple[Instrument, ...]:
         """Returns the instruments that have stored bars; those known before while the store fails."""
-        if not self.settings.store_backend.has_bars:
+        if not self._backend.has_bars:
             return ()
         return self._stored.read()
 
@@ -111,12 +112,11 @@ class Desk:
     @cached_property
     def store(self) -> BarStore:
         """The store of bars."""
-        backend = self.settings.store_backend
         if not self.settings.read_only:
-            return backend.open()
+            return self._backend.open()
         from openbell.stores.overlay import OverlayStore
 
-        return OverlayStore(backend.view(), backend.origins)
+        return OverlayStore(self._backend.view(), self._backend.origins)
 
     @cached_property
     def feed(self) -> Feeds:
