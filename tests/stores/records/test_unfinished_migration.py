@@ -70,7 +70,7 @@ def test_a_read_that_has_begun_does_not_see_the_file_before_its_tables(place: Pl
             fcntl.flock(head, fcntl.LOCK_EX)
             reading = asyncio.create_task(records.read(count))
             # The read has found no database, and waits for the head file now.
-            await until(lambda: records._empty is not None, "the read")
+            await until(lambda: records._tables.is_absent, "the read")
             with migrating(place):
                 writing = asyncio.create_task(records.write(put("first")))
                 await until(lambda: _migrates(records), "the write")
