@@ -53,7 +53,7 @@ class TestFiles(LossContract):
             os.utime(path, (1e9, 1e9))
         with closing(ParquetStore(folder)) as store:
             assert all_losses(store) == mend_all(store) == []
-            assert store.tallies(BTC, stored(folder)) == {}
+            assert store._archive.tallies(BTC, stored(folder)) == {}
 
     def test_a_file_that_was_replaced_while_the_store_is_open_is_a_gap_for_the_next_process(self, folder: Path) -> None:
         with closing(self.open_store(folder)) as store:

@@ -171,7 +171,7 @@ def _interrupted(reader: ParquetStore, at_step: int, event: Callable[[], object]
 
     reader._buffer.state = stepwise(reader._buffer.state)  # type: ignore[method-assign]
     reader._buffer.get = stepwise(reader._buffer.get)  # type: ignore[method-assign]
-    reader._read_stored = stepwise(reader._read_stored)  # type: ignore[method-assign]
+    reader._archive.read = stepwise(reader._archive.read)  # type: ignore[method-assign]
     return lambda: bool(happened)
 
 

@@ -11,6 +11,7 @@ import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from math import inf
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -27,8 +28,9 @@ from openbell.stores.buffer import Buffer
 from openbell.stores.leases import BufferLeases
 from openbell.stores.period_sources import PeriodSources
 from openbell.stores.periods import FIRST, by_period
-from openbell.stores.port import Archive, Lease, Span, StoreLeases, Version, Versions
+from openbell.stores.port import Archive, Lease, MadeBars, Span, StoreLeases, Version, Versions
 
+A = TypeVar("A", bound=Archive)
 BULK = 2000
 """A write of this many minutes of one instrument skips the buffer."""
 
@@ -72,22 +74,21 @@ class BufferVersions:
         return self._buffer.new_bars(versions, span, covered)
 
 
-class BufferedStore(ABC):
-    """Implements `stores.port.BarStore`, but for what concerns long-term storage."""
+class BufferedStore(ABC, Generic[A]):
+    """A buffer in front of an archive. Implements `stores.port.BarStore`, but for what concerns long-term storage."""
 
-    def __init__(self, buffer: Buffer, origins: frozenset[Origin] | None) -> None:
+    def __init__(
+        self, buffer: Buffer, archive: A, origins: frozenset[Origin] | None, made: MadeBars | None = None
+    ) -> None:
         """`origins` are those whose bars may be stored here; None for any."""
         self._buffer = buffer
+        self._archive = archive
         self._origins = origins
         self._home_leases = BufferLeases(buffer)
         self.leases: StoreLeases = self._home_leases
-        self.sources = PeriodSources(buffer, self._archive())
+        self.sources = PeriodSources(buffer, archive)
         self.versions: Versions = BufferVersions(buffer)
-        self.audit = ArchiveAudit(buffer, self.sources, self._archive())
-
-    @abstractmethod
-    def _archive(self) -> Archive:
-        """The long-term storage."""
+        self.audit = ArchiveAudit(buffer, self.sources, archive, made)
 
     # Writing
 
@@ -108,7 +109,7 @@ class BufferedStore(ABC):
         pieces = [piece for part in large for piece in by_period(part, source)]
         self._write_periods(pieces, source, covers, lease, replace)
         if len(large) < len(parts) or covers is not None:
-            self._archive().undamaged(self._write_small, parts, source, covers, lease, replace)
+            self._archive.undamaged(self._write_small, parts, source, covers, lease, replace)
 
     @abstractmethod
     def _write_periods(
@@ -148,18 +149,18 @@ class BufferedStore(ABC):
         for span in [covers] if isinstance(covers, Span) else covers[series] if covers else ():
             coverage.cover(db, [number], span)
 
-    def _before_put(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:  # noqa: B027
+    def _before_put(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:
         """Called inside a write's transaction before its bars are put into the buffer; does nothing by default."""
 
     # Reading
 
     def read(self, series: Series, start: int, end: int) -> Bars:
         """See the port."""
-        return self._archive().undamaged(self._read_merged, series, start, end, None)
+        return self._archive.undamaged(self._read_merged, series, start, end, None)
 
     def tail(self, series: Series, count: int, end: int) -> Bars:
         """See the port."""
-        return self._archive().undamaged(self._read_merged, series, FIRST, end, count).tail(count)
+        return self._archive.undamaged(self._read_merged, series, FIRST, end, count).tail(count)
 
     def resampled(self, series: Series, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
         """See the port."""
@@ -170,14 +171,10 @@ class BufferedStore(ABC):
         while True:
             before = self._buffer.state(series)
             buffered = self._buffer.get(series, start, end, newest)
-            stored = self._read_stored(series, start, end, newest)
+            stored = self._archive.read(series, start, end, newest)
             after = self._buffer.state(series)
             if (before.epoch, before.compacted_seq) == (after.epoch, after.compacted_seq):
                 return barlib.merge(*stored, buffered) if stored else buffered
-
-    @abstractmethod
-    def _read_stored(self, series: Series, start: int, end: int, newest: int | None) -> list[Bars]:
-        """Bars of long-term storage that opened in [start, end), oldest first; at least the latest `newest` if given."""
 
     # State
 

@@ -231,6 +231,9 @@ class BarAudit(Protocol):
 class Archive(Protocol):
     """Long-term storage of bars, by period (`stores.periods`). `db` is a transaction of the buffer."""
 
+    def read(self, series: Series, start: int, end: int, newest: int | None) -> list[Bars]:
+        """The bars that opened in [start, end), oldest first; at least the latest `newest` of them if that is given."""
+
     def read_period(self, series: Series, period: str, start: int, end: int) -> Bars:
         """The bars of one period that opened in [start, end)."""
 

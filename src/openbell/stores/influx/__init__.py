@@ -1,7 +1,7 @@
 """Bars in InfluxDB.
 
-`store` is the store, and its view of a home that is not changed. `periods` writes and counts the bars of each
-source, `rollups` those that are made of minutes, `bars` sends the queries, `leases` lets one collector work for a database.
+`store` is the store, and its view of a home that is not changed. `archive` is the database behind its buffer, `rollups` are
+the bars that are made of minutes, `bars` sends the queries, `leases` lets one collector work for a database.
 """
 
 from __future__ import annotations

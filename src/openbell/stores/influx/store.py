@@ -19,22 +19,23 @@ from pathlib import Path
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidSymbol, StoreError
-from openbell.market.instruments import parse
+from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series, series_of
 from openbell.market.timeframes import Timeframe
-from openbell.stores import coverage
-from openbell.stores.audit import ArchiveAudit, ReadOnlyAudit
+from openbell.stores import coverage, newest_bars, stored_counts
+from openbell.stores.audit import ReadOnlyAudit
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffer_view import BufferView
-from openbell.stores.buffered import BufferVersions, Covers
+from openbell.stores.buffered import BufferedStore, BufferVersions, Covers
+from openbell.stores.influx.archive import InfluxArchive
 from openbell.stores.influx.bars import TAG, InfluxBars, measurement
 from openbell.stores.influx.http import InfluxHttp, shard_bytes, size_of
 from openbell.stores.influx.leases import ClaimedLeases, Claims
-from openbell.stores.influx.periods import SourcedInflux
 from openbell.stores.influx.rollups import Rollups
 from openbell.stores.leases import Holders
-from openbell.stores.periods import FIRST, period_span, slug_of
+from openbell.stores.parquet import bar_files
+from openbell.stores.periods import FIRST, LAST, period_span, slug_of
 from openbell.stores.port import Lease, Span, Version
 
 log = logging.getLogger(__name__)
@@ -89,7 +90,7 @@ class SharedVersions(BufferVersions):
         return {}
 
 
-class InfluxStore(SourcedInflux):
+class InfluxStore(BufferedStore[InfluxArchive]):
     """Implements `stores.port.BarStore` on one database."""
 
     name = "influxdb"
@@ -107,7 +108,11 @@ class InfluxStore(SourcedInflux):
 
         `shared`: programs other than this home write to the database, so the latest bars are always read again.
         """
-        super().__init__(buffer or Buffer(folder / "buffer.sqlite", origins, TABLES), origins)
+        buffer = buffer or Buffer(folder / "buffer.sqlite", origins, TABLES)
+        self._bars = InfluxBars(http, self._earliest)
+        self._rollups = Rollups(self._bars, buffer, self.read)
+        archive = InfluxArchive(self._bars, buffer, self._rollups, Path(f"InfluxDB database {http.database}"))
+        super().__init__(buffer, archive, origins, self._rollups)
         self._http = http
         self._shared = shared
         if shared:  # other programs write to it: it has no collector of ours
@@ -115,17 +120,11 @@ class InfluxStore(SourcedInflux):
         else:
             claims = Claims(http, Holders(self._buffer.path.parent))
             self.leases = ClaimedLeases(self._home_leases, claims)
-        self._bars = InfluxBars(http, self._earliest)
-        self._rollups = Rollups(self._bars, self._buffer, self.read)
-        self.audit = ArchiveAudit(self._buffer, self.sources, self, self._rollups)
         self._copying = threading.Lock()
         self._copied = (0, 0)
         """A buffer file, by its random number, and the seq up to which this process knows its bars to be in InfluxDB."""
         self._pause = 0.0
         self._not_before = 0.0
-
-    def _archive(self) -> InfluxStore:
-        return self
 
     # Writing
 
@@ -184,10 +183,101 @@ class InfluxStore(SourcedInflux):
             first, last = int(bars.time[0]), int(bars.time[-1]) + 1
             if self._buffer.holds(series, first, last):
                 self._buffer.delete_times(db, number, bars.time.tolist())
-            self._note_stored(db, number, period, bars)
+            self._archive.note_stored(db, number, period, bars)
             if alone and not self._buffer.holds(series, *_day_span(bars)):
                 self._rollups.confirm_usual(db, bars)
             self._buffer.end_change(db, number)
+
+    def _write_native(self, period: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
+        number, _ = self._announce(period, bars, source, lease, replace)
+        self._bars.write_of_sources([(bars, slug_of(period))])
+        with self._buffer.transaction() as db:
+            self._home_leases.check(lease)
+            self._archive.note_stored(db, number, period, bars)
+            self._buffer.end_change(db, number)
+            if not newest_bars.record(db, number, bars):
+                newest_bars.set_latest(db, number, barlib.merge(self._bars.tail(bars.series, 1, LAST), bars))
+
+    def _announce(self, period: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> tuple[int, str]:
+        """Make readers read again until `end_change`, record the source, and delete the bars that are replaced.
+
+        What is deleted is no longer covered before it is deleted: if this process is killed, it is known to be missing.
+        Returns the id of the series and the period to which the bars go.
+        """
+        series = bars.series
+        with self._buffer.transaction() as db:
+            self._home_leases.check(lease)
+            number = self._buffer.ensure_series(db, series.name)
+            period = self.sources.period_for(number, period, bars, source, replace=replace)
+            if not replace:
+                self.sources.refuse_conflicts(number, period, bars, source)
+            to_replace = self.sources.to_replace(number, period, bars, source) if replace else {}
+            self._buffer.begin_change(db, number)
+            self._before_put(db, [(number, bars)])
+            if period not in to_replace:
+                if self._buffer.period_source(db, number, period) is None:
+                    stored_counts.restart(db, number, period)
+                self._buffer.set_period_source(db, number, period, source)
+            for other, span in to_replace.items():
+                stored_counts.restart(db, number, other)
+                newest_bars.forget(db, number)
+                coverage.uncover(db, number, span)
+                if series.timeframe is Timeframe.M1:
+                    self._rollups.uncover(db, series, span)
+        for other, span in to_replace.items():
+            if series.timeframe is Timeframe.M1:
+                self._rollups.delete(series, span)
+            self._bars.delete_of_source(series, span, slug_of(other))
+            with self._buffer.transaction() as db:
+                self._archive.count_again(db, number, series, other)
+                self._drop_buffered(db, number, series, span, slug_of(other))
+                if not len(self.sources.times_of(series, other)):
+                    self._buffer.clear_period_source(db, number, other)
+                if other == period:
+                    if stored_counts.get(db, number, period) is None:
+                        stored_counts.restart(db, number, period)
+                    self._buffer.set_period_source(db, number, period, source)
+        return number, period
+
+    def set_aside(self, instrument: Instrument, source: Source, reason: str) -> bool:
+        """See the port. The bars are written to Parquet files beside the buffer before they are deleted."""
+        for series in (Series(instrument), *(Series(instrument, each) for each in self.timeframes(instrument))):
+            periods = [each for each, owner in self._buffer.period_sources(series).items() if owner == source]
+            for period in periods:
+                span = Span(*period_span(period))
+                aside = self._written_aside(series, period, source)
+                with self._buffer.transaction() as db:
+                    number = self._buffer.ensure_series(db, series.name)
+                    self._buffer.add_problem(db, aside, reason)
+                    stored_counts.restart(db, number, period)
+                    self._buffer.begin_change(db, number)
+                    newest_bars.forget(db, number)
+                    for part in self.sources.fetched(series, span, besides=period):
+                        coverage.uncover(db, number, part)
+                    self._drop_buffered(db, number, series, span, slug_of(period))
+                self._bars.delete_of_source(series, span, slug_of(period))
+                with self._buffer.transaction() as db:
+                    stored_counts.forget(db, number, period)
+                    self._buffer.clear_period_source(db, number, period)
+                    self._buffer.end_change(db, number)
+        return True
+
+    def _written_aside(self, series: Series, period: str, source: Source) -> Path:
+        """Write the bars of one period to a Parquet file. Returns its path."""
+        buffered = self._buffer.get(series, *period_span(period), slug=slug_of(period))
+        bars = barlib.merge(self._archive.read_period(series, period, *period_span(period)), buffered)
+        file = bar_files.bar_file(self._buffer.path.parent / "aside", series, period)
+        bar_files.write(file, bars, source)
+        aside = file.path.with_name(f"{file.path.name}.aside-{time.time_ns()}")
+        file.path.replace(aside)
+        log.warning("set aside %s", aside)
+        return aside
+
+    def _drop_buffered(self, db: sqlite3.Connection, number: int, series: Series, span: Span, slug: str) -> None:
+        """Remove buffered minutes of one source, and what was made of them."""
+        if series.timeframe is Timeframe.M1:
+            self._buffer.delete(db, number, span, slug)
+            self._rollups.drop(db, series, span)
 
     # From the buffer to InfluxDB
 
@@ -254,7 +344,7 @@ class InfluxStore(SourcedInflux):
             moved = {period: self._buffered(series, period, before) for period in periods}
             self._bars.write_of_sources((bars, slug_of(period)) for period, bars in moved.items())
             for period, bars in moved.items():
-                self._note_stored(db, number, period, bars)
+                self._archive.note_stored(db, number, period, bars)
             self._buffer.delete(db, number, Span(FIRST, before))
             self._buffer.end_compaction(db, number, int(waiting.time[0]))
         return len(waiting)
@@ -264,28 +354,7 @@ class InfluxStore(SourcedInflux):
         start, end = period_span(period)
         return self._buffer.get(series, start, min(end, before), slug=slug_of(period))
 
-    def drop(self, db: sqlite3.Connection, number: int, series: Series, spans: Sequence[Span]) -> None:
-        """See `Archive`."""
-        for span in spans:
-            self._drop_span(db, number, series, span)
-
-    def _drop_span(self, db: sqlite3.Connection, number: int, series: Series, span: Span) -> None:
-        if series.timeframe is Timeframe.M1:
-            self._rollups.drop(db, series, span)
-        self._bars.delete(series, span)
-        for period in self._buffer.periods(series):
-            start, end = period_span(period)
-            if end > span.start and start < span.end:
-                self._count_again(db, number, series, period)
-                if not len(self.sources.times_of(series, period)):
-                    self._buffer.clear_period_source(db, number, period)
-
     # Reading
-
-    def _read_stored(self, series: Series, start: int, end: int, newest: int | None) -> list[Bars]:
-        if newest is None:
-            return [self._bars.read(series, start, end)]
-        return [self._bars.tail(series, newest, end)]
 
     def resampled(self, series: Series, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
         """See the port."""
@@ -356,7 +425,7 @@ class InfluxView(InfluxStore):
     ) -> None:
         buffer = BufferView(folder / "buffer.sqlite", origins, TABLES)
         super().__init__(http, folder, origins, shared=shared, buffer=buffer)
-        self.audit = ReadOnlyAudit(buffer, self.sources, self, self._rollups, kept_seconds=_CHECKED_SECONDS)
+        self.audit = ReadOnlyAudit(buffer, self.sources, self._archive, self._rollups, kept_seconds=_CHECKED_SECONDS)
 
     def gaps(self, series: Series, span: Span) -> list[Span]:
         """See the port. Bars that the database has lost are gaps."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable
-from functools import partial
 from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection, MetaData, delete, false, insert, select, update
@@ -85,7 +84,7 @@ class MigratedDatabase:
         if (self._read_only or not creates) and not await self.exists():
             self._empty = self._empty or EmptyDatabase(self._tables)
             return
-        if not await self._run(partial(schema.is_newest, tables=self._tables), writing=False):
+        if not await self._run(lambda connection: schema.is_newest(connection, self._tables), writing=False):
             await self._upgrade()
         # Not before: reads that have begun use the empty database until there are tables.
         self._empty = None
@@ -97,7 +96,7 @@ class MigratedDatabase:
                 "nothing: start Openbell once without --read-only"
             )
         async with schema.migrating():
-            await self._run(partial(schema.prepare, tables=self._tables), writing=True)
+            await self._run(lambda connection: schema.prepare(connection, self._tables), writing=True)
 
     async def exists(self) -> bool:
         """Returns True if there are tables. Raises `StoreError`."""
