@@ -30,7 +30,7 @@ from openbell.market.bars import MINUTE, Bars, resample
 from openbell.market.instruments import parse
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from openbell.stores.records.journal import Journal
 from openbell.trading import amounts

@@ -153,7 +153,7 @@ def stores(quick: bool) -> None:
     from openbell.market.provenance import Origin, Source
     from openbell.market.series import Series
     from openbell.market.timeframes import Timeframe
-    from openbell.stores.parquet import ParquetStore
+    from openbell.stores.parquet.store import ParquetStore
     from openbell.stores.port import Span
 
     source = Source(Origin.SIMULATED, "sim")

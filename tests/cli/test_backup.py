@@ -21,7 +21,7 @@ import pytest
 
 from openbell.desk.operations.backup import making, manifest, restoring
 from openbell.desk.settings import load
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.client import OPENBELL, PATIENCE, Client, environment, run
 from tests.counts import runs

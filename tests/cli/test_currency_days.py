@@ -8,7 +8,7 @@ from pathlib import Path
 
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from tests.client import run
 from tests.market.walks import FOREX, at
 from tests.stores.samples import EVER

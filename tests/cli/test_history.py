@@ -21,7 +21,7 @@ from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.series_plan import buckets
 from openbell.market.timeframes import SHORT, Timeframe, name_of
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.client import OPENBELL, PATIENCE, environment, run
 from tests.prefork import Process

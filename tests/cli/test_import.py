@@ -32,7 +32,7 @@ from openbell.market.series import Series
 from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
 from openbell.stores.buffered import BULK
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.client import run
 from tests.prefork import Process

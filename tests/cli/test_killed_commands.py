@@ -23,7 +23,7 @@ from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series, series_of
 from openbell.market.timeframes import SHORT, Timeframe, parse_timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.periods import by_period
 from openbell.stores.port import Span
 from tests.cli.versions import ALL, DAILY, HOURLY, MINUTES, TICKERS, expected, file_name, version_of, write_files

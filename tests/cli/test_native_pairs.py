@@ -16,7 +16,7 @@ from openbell.market.instruments import parse
 from openbell.market.series import Series
 from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from tests.client import run
 from tests.feeds.alpaca_server import AlpacaServer
 from tests.stores.child import Child

@@ -22,7 +22,7 @@ from sqlalchemy.exc import IntegrityError
 from openbell.market.bars import Bars
 from openbell.market.clock import FixedClock
 from openbell.market.provenance import Origin, Source
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.records import checkpoints
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.ledger_head_file import HeadFile

@@ -12,10 +12,9 @@ import pytest
 from openbell.desk.bars.adjustments import Compared, factor, to_compare, widened
 from openbell.market.bars import Bars, closed_at
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
-from tests.stores.native_samples import whole
-from tests.stores.samples import FILE, LIVE, run
+from tests.stores.samples import FILE, LIVE, run, whole
 
 SPLIT = replace(LIVE, adjustment="split")
 SPLIT_FILE = replace(FILE, adjustment="split")

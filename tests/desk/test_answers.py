@@ -15,7 +15,7 @@ from openbell.market.instruments import parse
 from openbell.market.series import Series
 from openbell.market.series_plan import Native, buckets
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.desk.facts import made_of
 from tests.desk.test_series import AAPL, ALL, BTC, DAY, NOW, Vendor, desk, run, vendor_bars

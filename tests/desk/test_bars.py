@@ -28,7 +28,7 @@ from openbell.market.series import Series
 from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
 from openbell.stores.fair_queue import CALLER
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from openbell.stores.threads import Threads
 from tests.clocks import HandClock

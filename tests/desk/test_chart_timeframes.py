@@ -21,7 +21,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.series import Series
 from openbell.market.series_plan import Native, buckets
 from openbell.market.timeframes import CHART, Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from tests.clocks import HandClock
 from tests.desk.facts import made_of
 from tests.desk.test_series import Vendor, vendor_bars

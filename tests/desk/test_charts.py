@@ -28,7 +28,7 @@ from openbell.market.instruments import Instrument
 from openbell.market.series import Series
 from openbell.market.sessions import EXTENDED, REGULAR, SESSIONS
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.threads import Threads
 from tests.desk.scripted import BTC, ScriptedFeed
 from tests.indicators import references

@@ -25,7 +25,7 @@ from openbell.market.instruments import AssetClass, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Lease, Span
 from tests.clocks import HandClock
 from tests.desk.scripted import BTC, ScriptedFeed, bars, watching_hub

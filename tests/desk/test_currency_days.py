@@ -20,7 +20,7 @@ from openbell.market.clock import FixedClock
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from tests.desk.facts import made_of
 from tests.market.calendar_groups import grouped, groups
 from tests.market.walks import DAY, FOREX, at

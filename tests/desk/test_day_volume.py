@@ -18,7 +18,7 @@ from openbell.market.instruments import parse
 from openbell.market.series import Series
 from openbell.market.series_plan import Native
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.client import run
 from tests.desk.test_series import BTC, H1, M1, Vendor, desk, vendor_bars

@@ -27,7 +27,7 @@ from openbell.desk.events.hub import (
 from openbell.desk.settings import load
 from openbell.market.bars import MINUTE
 from openbell.market.errors import StoreError
-from openbell.stores.file_version import FileVersion
+from openbell.stores.sqlite_connections import FileVersion
 from tests.client import PATIENCE, run
 from tests.clocks import HandClock
 from tests.servers.desks import awaited

@@ -21,7 +21,8 @@ from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.series_plan import Native, buckets
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore, bar_files
+from openbell.stores.parquet import bar_files
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.desk.facts import made_of
 from tests.desk.scripted import ScriptedFeed

@@ -12,7 +12,7 @@ from openbell.desk.bars.stored_instruments import StoredInstruments
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.threads import Threads
 from tests.desk.scripted import BTC, bars
 from tests.waiting import until

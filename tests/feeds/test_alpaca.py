@@ -36,7 +36,7 @@ from openbell.market.errors import FeedUnavailable, SettingsError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.series import Series
 from openbell.net.vendor_pace import Budget, backoff, retry_after
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.clocks import HandClock
 from tests.counts import runs

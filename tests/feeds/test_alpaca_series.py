@@ -19,7 +19,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.series import Series
 from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from tests.desk.facts import made_of
 from tests.feeds.alpaca_server import KEY, SECRET, AlpacaServer
 from tests.feeds.contract import NOW

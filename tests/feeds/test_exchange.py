@@ -32,7 +32,7 @@ from openbell.market.errors import FeedUnavailable, NoSuchSeries, OpenbellError,
 from openbell.market.instruments import Instrument, parse
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from tests.clocks import HandClock
 from tests.counts import runs
 from tests.desk.scripted import watching_hub

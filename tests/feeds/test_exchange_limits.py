@@ -21,7 +21,7 @@ from openbell.market.errors import FeedUnavailable
 from openbell.market.instruments import parse
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.desk.facts import made_of
 from tests.feeds.contract import NOW

@@ -18,7 +18,7 @@ from openbell.market.errors import NoSuchSeries, SettingsError, UnknownSymbol
 from openbell.market.instruments import AssetClass, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.client import run
 from tests.desk.scripted import ScriptedFeed, bars

@@ -36,7 +36,7 @@ from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.sessions import sessions_of
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.client import Client, run
 from tests.clocks import HandClock

@@ -15,7 +15,7 @@ from openbell.market.instruments import parse
 from openbell.market.series import Series
 from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.servers.desks import Bench, awaited, bench
 from tests.stores.samples import FILE, at, bars

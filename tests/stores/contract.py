@@ -66,7 +66,7 @@ class BarStoreContract(StoreSuite):
         series = minutes_of(symbol)
         assert_same(store.read(series, 0, EVER), empty_of(series))
         assert_same(store.tail(series, 5, EVER), empty_of(series))
-        assert store.changed_since(series, store.version(series)) is None
+        assert store.versions.changed_since(series, store.versions.of(series)) is None
         assert store.gaps(series, Span(60, 120)) == [Span(60, 120)]
         assert (store.stored(), store.audit.problems(), store.compact(EVER)) == ([], [], 0)
 
@@ -353,7 +353,7 @@ class BarStoreContract(StoreSuite):
         store.write([good], LIVE, covers=Span(SEPTEMBER, OCTOBER))
         assert store.audit.premature() == []
         store.write([early], LIVE, covers=Span(now - 30 * MINUTE, now + 2 * DAY))
-        version = store.version(early.series)
+        version = store.versions.of(early.series)
         larger = store.resampled(early.series, Timeframe.M5, 10_000, EVER)
 
         (found,) = store.audit.premature()
@@ -365,7 +365,7 @@ class BarStoreContract(StoreSuite):
         assert (store.audit.mend(), store.audit.premature(), store.audit.problems()) == ([], [], [])
         left = early.between(0, written)
         assert_same(store.read(early.series, 0, EVER), left)
-        assert store.changed_since(early.series, version) is not None
+        assert store.versions.changed_since(early.series, version) is not None
         after = store.resampled(early.series, Timeframe.M5, 10_000, EVER)
         assert after.same_as(resample(left, Timeframe.M5, EVER))
         assert len(after) < len(larger)
@@ -463,8 +463,8 @@ class BarStoreContract(StoreSuite):
         for reader in readers:
             assert_same(store.read(reader.series, 0, EVER), model.bars(reader.series), "in the end")
             assert_same(reader.refresh(store), model.bars(reader.series), "in the end")
-            assert store.changed_since(reader.series, reader.version) is None
-            assert store.changed({reader.series: reader.version}) == set()
+            assert store.versions.changed_since(reader.series, reader.version) is None
+            assert store.versions.changed({reader.series: reader.version}) == set()
         store.close()
 
     @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=15)
@@ -475,7 +475,7 @@ class BarStoreContract(StoreSuite):
         with TemporaryDirectory() as name, closing(self.open_store(Path(name) / "data")) as store:
             for symbol in symbols:
                 store.write([run(symbol, OCTOBER - 20 * MINUTE, 20)], LIVE, covers=Span(OCTOBER - 20 * MINUTE, OCTOBER))
-            versions = {minutes_of(symbol): store.version(minutes_of(symbol)) for symbol in symbols}
+            versions = {minutes_of(symbol): store.versions.of(minutes_of(symbol)) for symbol in symbols}
             for number in range(data.draw(st.integers(0, 5), "writes")):
                 symbol = data.draw(st.sampled_from(symbols), "symbol")
                 start = OCTOBER + data.draw(st.integers(-10, 60), "start") * MINUTE
@@ -486,46 +486,46 @@ class BarStoreContract(StoreSuite):
                     store.compact(start)
             span = Span(OCTOBER, OCTOBER + data.draw(st.integers(1, 90), "length") * MINUTE)
             for waived in (False, True):
-                for series, found in store.new_bars(versions, span, covered=not waived).items():
+                for series, found in store.versions.new_bars(versions, span, covered=not waived).items():
                     assert_same(found, store.read(series, span.start, span.end))
                     assert waived or not store.gaps(series, span)
 
     def test_new_bars_of_many_instruments_after_one_write_are_complete(self, store: BarStore) -> None:
         symbols = [minutes_of(symbol) for symbol in SYMBOLS]
         store.write([run(each, SEPTEMBER, 5) for each in symbols], LIVE, covers=Span(SEPTEMBER, SEPTEMBER + 300))
-        versions = {each: store.version(each) for each in symbols}
+        versions = {each: store.versions.of(each) for each in symbols}
         fresh = [run(each, SEPTEMBER + 300, 1) for each in symbols]
         store.write(fresh, LIVE, covers=Span(SEPTEMBER + 300, SEPTEMBER + 360))
-        found = store.new_bars(versions, Span(SEPTEMBER + 300, SEPTEMBER + 360))
+        found = store.versions.new_bars(versions, Span(SEPTEMBER + 300, SEPTEMBER + 360))
         assert set(found) == set(symbols)
         for part in fresh:
             assert_same(found[part.series], part)
-        assert store.new_bars(versions, Span(SEPTEMBER + 300, SEPTEMBER + 420)) == {}
+        assert store.versions.new_bars(versions, Span(SEPTEMBER + 300, SEPTEMBER + 420)) == {}
 
     def test_nothing_has_changed_until_something_is_written(self, store: BarStore) -> None:
         series = minutes_of("AAPL")
         store.write([run("AAPL", SEPTEMBER, 10)], LIVE)
-        version = store.version(series)
-        assert store.changed_since(series, version) is None
+        version = store.versions.of(series)
+        assert store.versions.changed_since(series, version) is None
         store.write([run("MSFT", SEPTEMBER, 10)], LIVE)
         store.write([empty_of(series)], LIVE, covers=Span(0, EVER))
-        assert store.changed_since(series, version) is None
+        assert store.versions.changed_since(series, version) is None
         store.write([run("AAPL", SEPTEMBER + 5 * MINUTE, 1, 2)], LIVE)
-        changed = store.changed_since(series, version)
+        changed = store.versions.changed_since(series, version)
         assert changed is not None
         assert changed <= SEPTEMBER + 5 * MINUTE
 
     def test_of_many_the_changed_ones_are_found(self, store: BarStore) -> None:
         symbols = [minutes_of(symbol) for symbol in ("AAPL", "BTC/USD", "EUR/USD", "MSFT", "QQQ", "SPY")]
         store.write([run(each, SEPTEMBER, 5) for each in symbols[:-1]], LIVE)
-        versions = {each: store.version(each) for each in symbols}
-        assert store.changed(versions) == set()
+        versions = {each: store.versions.of(each) for each in symbols}
+        assert store.versions.changed(versions) == set()
         store.write([run("AAPL", SEPTEMBER, 1, 2), run("SPY", SEPTEMBER, 1)], LIVE)
         store.write([run("QQQ", SEPTEMBER, MANY)], LIVE)
-        assert store.changed(versions) == {minutes_of("AAPL"), minutes_of("QQQ"), minutes_of("SPY")}
+        assert store.versions.changed(versions) == {minutes_of("AAPL"), minutes_of("QQQ"), minutes_of("SPY")}
         for few in ({"AAPL", "MSFT"}, {"MSFT"}, set()):
             some = {each: version for each, version in versions.items() if each.name in few}
-            assert store.changed(some) == {each for each in some if each.name == "AAPL"}
+            assert store.versions.changed(some) == {each for each in some if each.name == "AAPL"}
 
     # Durability
 
@@ -533,13 +533,13 @@ class BarStoreContract(StoreSuite):
         store = self.open_store(folder)
         small, large = run("BRK.B", SEPTEMBER, 5), run("BTC/USD", SEPTEMBER, MANY)
         store.write([small, large], LIVE, covers=Span(SEPTEMBER, OCTOBER))
-        version, lease = store.version(small.series), store.leases.acquire("collector", "me", 60)
+        version, lease = store.versions.of(small.series), store.leases.acquire("collector", "me", 60)
         store.close()
         again = self.open_store(folder)
         assert_same(again.read(small.series, 0, EVER), small)
         assert_same(again.read(large.series, 0, EVER), large)
         assert again.gaps(small.series, Span(SEPTEMBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
-        assert again.changed_since(small.series, version) is None
+        assert again.versions.changed_since(small.series, version) is None
         assert again.stored() == [small.series, large.series]
         assert again.leases.holder("collector") == "me"
         with pytest.raises(SourceConflict):
@@ -596,7 +596,7 @@ class BarStoreContract(StoreSuite):
         store.write([stored], LIVE, lease=lost)
         store.leases.release(lost)
         kept = store.leases.acquire("collector", "two", 60)
-        version = store.version(stored.series)
+        version = store.versions.of(stored.series)
         for parts in ([late], [late, run("MSFT", SEPTEMBER, count)], [empty_of(stored.series)]):
             with pytest.raises(LeaseLost):
                 store.write(parts, LIVE, covers=Span(SEPTEMBER, OCTOBER), lease=lost)
@@ -605,7 +605,7 @@ class BarStoreContract(StoreSuite):
         store.leases.release(lost)
         assert store.leases.holder("collector") == "two"
         assert_same(store.read(stored.series, 0, EVER), stored)
-        assert store.changed_since(stored.series, version) is None
+        assert store.versions.changed_since(stored.series, version) is None
         assert store.gaps(stored.series, Span(SEPTEMBER, OCTOBER)) == [Span(SEPTEMBER, OCTOBER)]
         assert store.stored() == [stored.series]
         store.write([late], LIVE, lease=kept)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 from unittest import mock
 
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from tests.stores.lean import without_pandas
 from tests.stores.scenarios import SCENARIOS, prepare
 

@@ -23,12 +23,11 @@ from openbell.market.provenance import Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffered import BULK
-from openbell.stores.influx import InfluxStore
 from openbell.stores.influx.http import InfluxHttp
+from openbell.stores.influx.store import InfluxStore
 from openbell.stores.port import Span
 from tests.stores.lean import without_pandas
-from tests.stores.native_samples import whole
-from tests.stores.samples import DAY, FILE, LIVE, MINUTE, SEPTEMBER, bars, run
+from tests.stores.samples import DAY, FILE, LIVE, MINUTE, SEPTEMBER, bars, run, whole
 
 DAYS = whole("AAPL", Timeframe.D1)
 MINUTES = merge(run("AAPL", SEPTEMBER, BULK), run("AAPL", SEPTEMBER + 3 * DAY, 300))

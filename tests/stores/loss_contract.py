@@ -82,9 +82,9 @@ class LossContract(StoreSuite):
             found = all_losses(store)
             assert {(loss.series, loss.found) for loss in found} == {(BTC, 0), (HOURS, 0)}
             assert all_losses(store) == found
-            version = store.version(BTC)
+            version = store.versions.of(BTC)
             assert len(mend_all(store)) == 2
-            assert store.changed_since(BTC, version) is not None
+            assert store.versions.changed_since(BTC, version) is not None
             assert store.gaps(BTC, Span(SEPTEMBER, SEPTEMBER + DAY)) == [Span(SEPTEMBER, SEPTEMBER + DAY)]
             assert store.gaps(HOURS, Span(SEPTEMBER, SEPTEMBER + DAY)) == [Span(SEPTEMBER, SEPTEMBER + DAY)]
             assert all_losses(store) == []

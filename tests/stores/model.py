@@ -60,10 +60,10 @@ class Reader:
 
     def refresh(self, store: BarStore) -> Bars:
         """The current bars, read again only from the first change on."""
-        version = store.version(self.series)
+        version = store.versions.of(self.series)
         if self.kept is None:
             self.kept = store.read(self.series, 0, EVER)
-        elif (changed := store.changed_since(self.series, self.version)) is not None:
+        elif (changed := store.versions.changed_since(self.series, self.version)) is not None:
             fresh = store.read(self.series, changed, EVER)
             self.kept = merge(self.kept.between(-EVER, changed), fresh)
         self.version = version

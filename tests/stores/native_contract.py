@@ -22,8 +22,7 @@ from openbell.market.series import Series, bases
 from openbell.market.timeframes import SHORT, Timeframe
 from openbell.stores.port import BarStore, Span
 from tests.stores.model import assert_same
-from tests.stores.native_samples import END, START, whole
-from tests.stores.samples import EVER, FILE, LIVE, bars, run
+from tests.stores.samples import END, EVER, FILE, LIVE, START, bars, run, whole
 from tests.stores.store_suite import StoreSuite
 
 NATIVE = [timeframe for timeframe in SHORT.values() if timeframe is not Timeframe.M1]
@@ -63,7 +62,7 @@ class NativeContract(StoreSuite):
         imported, live = run("AAPL", START, 30), run("AAPL", START + 60 * 60, 40)
         store.write([imported], FILE, covers=Span(START, START + 30 * 60))
         store.write([live], LIVE, covers=Span(START + 30 * 60, END))
-        version = store.version(last.series)
+        version = store.versions.of(last.series)
         assert store.set_aside(last.instrument, LIVE, "its prices were adjusted again")
         assert {problem.reason for problem in store.audit.problems()} == {"its prices were adjusted again"}
         asides = [Path(problem.path) for problem in store.audit.problems()]
@@ -76,7 +75,7 @@ class NativeContract(StoreSuite):
         assert len(store.read(whole("MSFT", Timeframe.D1).series, 0, EVER)) > 0
         assert store.gaps(first.series, Span(int(first.time[0]), END)) == [Span(int(first.time[-1]) + 86400, END)]
         assert store.gaps(hours.series, Span(START, END)) == [Span(START, END)]
-        assert store.changed_since(last.series, version) is not None
+        assert store.versions.changed_since(last.series, version) is not None
         assert store.newest(Timeframe.D1, EVER)[first.instrument].same_as(first.tail(1))
         store.write([last], replace(LIVE, feed="another"), covers=Span(middle, END))
         assert_same(store.read(first.series, 0, EVER), days)
@@ -108,7 +107,7 @@ class NativeContract(StoreSuite):
             series = Series(parse("AAPL"), timeframe)
             assert_same(store.read(series, 0, EVER), empty_of(series))
             assert_same(store.tail(series, 5, EVER), empty_of(series))
-            assert store.changed_since(series, store.version(series)) is None
+            assert store.versions.changed_since(series, store.versions.of(series)) is None
             assert store.timeframes(series.instrument) == []
             assert store.sources.of(series, Span(0, EVER)) == set()
 
@@ -135,10 +134,10 @@ class NativeContract(StoreSuite):
             expected = empty_of(every.series)
             for a, b, version in parts:
                 part = bars(every.series, every.between(place(min(a, b)), place(max(a, b))).time, version)
-                before = store.version(every.series)
+                before = store.versions.of(every.series)
                 store.write([part], LIVE)
-                assert bool(len(part)) == (store.changed_since(every.series, before) is not None)
-                assert (every.series in store.changed({every.series: before})) == bool(len(part))
+                assert bool(len(part)) == (store.versions.changed_since(every.series, before) is not None)
+                assert (every.series in store.versions.changed({every.series: before})) == bool(len(part))
                 expected = merge(expected, part)
             for a, b, count in queries:
                 start, end = place(a), place(b)
@@ -214,9 +213,9 @@ class NativeContract(StoreSuite):
     def test_coverage_alone_is_a_change(self, store: BarStore) -> None:
         """What is covered decides what larger bars are made of."""
         series = Series(parse("AAPL"), Timeframe.D1)
-        before = store.version(series)
+        before = store.versions.of(series)
         store.write([empty_of(series)], LIVE, covers=Span(START, END))
-        assert store.changed({series: before}) == {series}
+        assert store.versions.changed({series: before}) == {series}
         assert store.gaps(series, Span(START, END)) == []
 
     def test_values_survive_a_rewrite_by_another_process(self, folder: Path) -> None:
@@ -224,9 +223,9 @@ class NativeContract(StoreSuite):
         first, second = halves(every)
         with closing(self.open_store(folder)) as one, closing(self.open_store(folder)) as other:
             one.write([first], LIVE)
-            version = one.version(every.series)
+            version = one.versions.of(every.series)
             other.write([second], LIVE)
-            assert one.changed_since(every.series, version) is not None
+            assert one.versions.changed_since(every.series, version) is not None
             assert_same(one.read(every.series, 0, EVER), every)
             assert np.array_equal(one.tail(every.series, 1, EVER).close, every.close[-1:])
 

@@ -16,10 +16,9 @@ from openbell.market.bars import Bars
 from openbell.market.instruments import parse
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from tests.stores.lean import without_pandas
-from tests.stores.native_samples import whole
-from tests.stores.samples import LIVE, bars
+from tests.stores.samples import LIVE, bars, whole
 
 SERIES = [
     Series(parse(symbol), timeframe)

@@ -15,8 +15,8 @@ from typing import Any
 
 from openbell.market.bars import Bars
 from openbell.market.errors import OpenbellError
-from openbell.stores.lease_holders import this_process
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.leases import this_process
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Lease, Span
 from tests.stores.lean import without_pandas
 from tests.stores.model import Reader, assert_same

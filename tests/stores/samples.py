@@ -10,7 +10,9 @@ from openbell.market.clock import parse_time
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
+from openbell.market.series_plan import buckets
 from openbell.market.session_table import Times
+from openbell.market.timeframes import Timeframe
 
 LIVE = Source(Origin.LIVE, "alpaca")
 FILE = Source(Origin.IMPORTED, "csv")
@@ -74,3 +76,14 @@ def sparse(symbol: str, start: int, end: int, version: int = 1) -> Bars:
     keep = (chance.random(len(time)) < 0.7) & ((time // 7200) % 3 != version % 3)
     whole = run(symbol, start, len(time), version)
     return whole.take(keep)
+
+
+START, END = at("2019-12-20"), at("2020-02-10")
+"""Around the end of a year and of a month."""
+
+
+def whole(symbol: str, timeframe: Timeframe, version: int = 0, start: int = START, end: int = END) -> Bars:
+    """Every bar of a series between two times."""
+    series = Series(parse(symbol), timeframe)
+    times, _ = buckets(series.instrument, timeframe, start, end)
+    return bars(series, times, version)

@@ -13,10 +13,24 @@ from openbell.market.provenance import Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.buffered import BULK
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
-from tests.stores.native_samples import END, START, whole
-from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, bars, minutes_of, run
+from tests.stores.samples import (
+    DAY,
+    END,
+    EVER,
+    FILE,
+    LIVE,
+    MINUTE,
+    NOVEMBER,
+    OCTOBER,
+    SEPTEMBER,
+    START,
+    bars,
+    minutes_of,
+    run,
+    whole,
+)
 
 AAPL, MSFT = minutes_of("AAPL"), minutes_of("MSFT")
 IN_FILE = run(AAPL, SEPTEMBER, BULK)

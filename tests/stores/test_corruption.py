@@ -22,12 +22,25 @@ from openbell.market.errors import LeaseLost, SourceConflict, StoreError
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.buffered import BULK
-from openbell.stores.parquet import ParquetStore, bar_files
+from openbell.stores.parquet import bar_files
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.stores.contract import spoilt
 from tests.stores.model import Reader, assert_same
-from tests.stores.native_samples import whole
-from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, bars, minutes_of, run
+from tests.stores.samples import (
+    DAY,
+    EVER,
+    FILE,
+    LIVE,
+    MINUTE,
+    NOVEMBER,
+    OCTOBER,
+    SEPTEMBER,
+    bars,
+    minutes_of,
+    run,
+    whole,
+)
 
 AAPL, MSFT = minutes_of("AAPL"), minutes_of("MSFT")
 WHOLE = Span(SEPTEMBER, NOVEMBER)

@@ -20,14 +20,13 @@ from openbell.market.bars import Bars, merge
 from openbell.market.clock import iso
 from openbell.market.errors import StoreError
 from openbell.market.series import Series
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.counts import SOAK, runs
 from tests.stores.child import Child
 from tests.stores.faults import ERRORS, struck
 from tests.stores.model import Model, Reader, assert_same
-from tests.stores.native_samples import END, START
-from tests.stores.samples import DAY, EVER, MINUTE, at, minutes_of
+from tests.stores.samples import DAY, END, EVER, MINUTE, START, at, minutes_of
 from tests.stores.scenarios import AAPL, BESIDE, COVERED, DAYS, SCENARIOS, Scenario, prepare
 from tests.stores.writer import REPLACED, SYMBOLS, Operation, operation
 
@@ -257,7 +256,7 @@ def _remember(base: Path, scenario: Scenario) -> Memory:
     store = ParquetStore(copy)
     readers = {series: Reader(series) for series in scenario.before}
     for series, reader in readers.items():
-        reader.version = store.version(series)
+        reader.version = store.versions.of(series)
         reader.kept = scenario.before[series]
     store.close()
     return readers

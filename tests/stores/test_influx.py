@@ -23,10 +23,10 @@ from openbell.market.errors import StoreError, StoreTimeout
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.influx import InfluxStore
 from openbell.stores.influx.bars import InfluxBars
-from openbell.stores.influx.http import InfluxHttp, Pool
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.influx.http import InfluxHttp, pool_bounds
+from openbell.stores.influx.store import InfluxStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import BarStore, Span
 from tests.counts import runs
 from tests.stores.contract import BarStoreContract
@@ -58,7 +58,7 @@ def database_of(folder: Path) -> str:
 
 def open_store(folder: Path, **pool: float) -> InfluxStore:
     """The store of a folder, in a database of its own."""
-    http = InfluxHttp(server().url, database_of(folder), pool=Pool(**pool))  # type: ignore[arg-type]
+    http = InfluxHttp(server().url, database_of(folder), bounds=pool_bounds(**pool))  # type: ignore[arg-type]
     return InfluxStore(http, folder)
 
 
@@ -94,7 +94,7 @@ class Outages:
 
 
 def stored_at(own: InfluxServer, folder: Path, **pool: float) -> InfluxStore:
-    return InfluxStore(InfluxHttp(own.url, "bars", pool=Pool(**pool)), folder)  # type: ignore[arg-type]
+    return InfluxStore(InfluxHttp(own.url, "bars", bounds=pool_bounds(**pool)), folder)  # type: ignore[arg-type]
 
 
 class TestOutages(Outages):
@@ -246,8 +246,8 @@ class TestInInflux:
         assert store.stored() == [minutes_of("BTC/USD")]
         assert_same(store.read(minutes_of("BTC/USD"), 0, EVER), written)
         assert store.count(minutes_of("BTC/USD"), Timeframe.H1, EVER) == 50
-        version = store.version(minutes_of("BTC/USD"))
-        changed = store.changed_since(minutes_of("BTC/USD"), version)
+        version = store.versions.of(minutes_of("BTC/USD"))
+        changed = store.versions.changed_since(minutes_of("BTC/USD"), version)
         assert changed is not None
         assert time.time() - changed >= 7200
         store.close()
@@ -461,7 +461,7 @@ def test_there_are_never_more_connections_than_allowed() -> None:
     counting = ThreadingHTTPServer(("127.0.0.1", 0), Counting)
     thread = threading.Thread(target=counting.serve_forever, daemon=True)
     thread.start()
-    http = InfluxHttp(f"http://127.0.0.1:{counting.server_port}", "x", pool=Pool(answer=20, connect=20))
+    http = InfluxHttp(f"http://127.0.0.1:{counting.server_port}", "x", bounds=pool_bounds(answer=20, connect=20))
     threads = [threading.Thread(target=http.rows, args=("SHOW DATABASES",)) for _ in range(20)]
     for each in threads:
         each.start()

@@ -13,9 +13,9 @@ from threading import Barrier, Thread
 import pytest
 
 from openbell.market.errors import LeaseHeld, LeaseLost
-from openbell.stores.influx.claims import Claims
 from openbell.stores.influx.http import InfluxHttp, NotAllowed
-from openbell.stores.lease_holders import Holders
+from openbell.stores.influx.leases import Claims
+from openbell.stores.leases import Holders
 from tests.client import OPENBELL, environment, run
 from tests.stores.influx_server import InfluxServer, NotHere
 from tests.waiting import PATIENCE, wait_for

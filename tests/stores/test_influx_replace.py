@@ -12,8 +12,8 @@ import pytest
 from openbell.market.bars import resample
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.influx import InfluxStore
 from openbell.stores.influx.http import InfluxHttp
+from openbell.stores.influx.store import InfluxStore
 from openbell.stores.port import Span
 from tests.counts import runs
 from tests.stores.child import Child

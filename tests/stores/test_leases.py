@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.market.errors import LeaseHeld, LeaseLost
-from openbell.stores import buffer_leases
-from openbell.stores.lease_holders import this_process
-from openbell.stores.parquet import ParquetStore
+from openbell.stores import leases
+from openbell.stores.leases import this_process
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Lease
 from tests.stores.samples import LIVE, SEPTEMBER, run
 
@@ -44,7 +45,7 @@ class Hours:
 @pytest.fixture
 def hours(monkeypatch: pytest.MonkeyPatch) -> Hours:
     clock = Hours()
-    monkeypatch.setattr(buffer_leases, "time", SimpleNamespace(monotonic=clock.monotonic))
+    monkeypatch.setattr(leases, "time", SimpleNamespace(monotonic=clock.monotonic, time=time.time))
     return clock
 
 
@@ -212,7 +213,7 @@ def test_a_forked_child_is_another_holder(store: ParquetStore) -> None:
 def left_behind(folder: Path) -> Path:
     """The file of a process that was killed while it held a lease; its id is changed to `ID`."""
     script = (
-        "import os, signal, sys; from pathlib import Path; from openbell.stores.lease_holders import Holders, this_process;"
+        "import os, signal, sys; from pathlib import Path; from openbell.stores.leases import Holders, this_process;"
         "Holders(Path(sys.argv[1])).enter(this_process('collector')); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", script, folder], check=False)
@@ -276,7 +277,7 @@ def test_tokens_only_grow_and_only_the_newest_is_current(
 ) -> None:
     hours = Hours()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(buffer_leases, "time", SimpleNamespace(monotonic=hours.monotonic))
+        patch.setattr(leases, "time", SimpleNamespace(monotonic=hours.monotonic, time=time.time))
         store = ParquetStore(tmp_path_factory.mktemp("leases"))
         mine: dict[int, Lease] = {}
         newest, holder, ends = 0, -1, 0.0

@@ -16,12 +16,10 @@ import pytest
 from openbell.market.bars import Bars
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.influx import InfluxStore
 from openbell.stores.influx.bars import InfluxBars
 from openbell.stores.influx.http import InfluxHttp
-from openbell.stores.influx.read_only import InfluxView
-from openbell.stores.parquet import ParquetStore
-from openbell.stores.parquet.read_only import ParquetView
+from openbell.stores.influx.store import InfluxStore, InfluxView
+from openbell.stores.parquet.store import ParquetStore, ParquetView
 from openbell.stores.port import BarStore, Counted, Span
 from openbell.stores.stored_counts import recorded
 from tests.stores.influx_server import shared as server
@@ -55,7 +53,7 @@ class TestFiles(LossContract):
             os.utime(path, (1e9, 1e9))
         with closing(ParquetStore(folder)) as store:
             assert all_losses(store) == mend_all(store) == []
-            assert store.tallies(BTC, stored(folder)) == {}
+            assert store._archive.tallies(BTC, stored(folder)) == {}
 
     def test_a_file_that_was_replaced_while_the_store_is_open_is_a_gap_for_the_next_process(self, folder: Path) -> None:
         with closing(self.open_store(folder)) as store:

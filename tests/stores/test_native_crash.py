@@ -11,7 +11,8 @@ import pytest
 
 from openbell.market.bars import Bars, merge
 from openbell.market.errors import StoreError
-from openbell.stores.parquet import ParquetStore, bar_files
+from openbell.stores.parquet import bar_files
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.periods import slug
 from openbell.stores.port import Span
 from tests.counts import runs

@@ -16,19 +16,31 @@ import pytest
 from openbell.market.bars import empty_of, merge, resample
 from openbell.market.errors import LeaseHeld, SourceConflict, StoreError
 from openbell.market.timeframes import Timeframe
-from openbell.stores.influx import InfluxStore
 from openbell.stores.influx.http import InfluxHttp
-from openbell.stores.influx.read_only import InfluxView
+from openbell.stores.influx.store import InfluxStore, InfluxView
 from openbell.stores.overlay import OverlayStore
-from openbell.stores.parquet import ParquetStore
-from openbell.stores.parquet.read_only import ParquetView
+from openbell.stores.parquet.store import ParquetStore, ParquetView
 from openbell.stores.port import BarStore, Span
 from tests.stores.contract import BarStoreContract
 from tests.stores.influx_server import InfluxServer, NotHere
 from tests.stores.model import Reader, assert_same
 from tests.stores.native_contract import KINDS, NativeContract
-from tests.stores.native_samples import END, START, whole
-from tests.stores.samples import DAY, EVER, FILE, LIVE, MANY, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, minutes_of, run
+from tests.stores.samples import (
+    DAY,
+    END,
+    EVER,
+    FILE,
+    LIVE,
+    MANY,
+    MINUTE,
+    NOVEMBER,
+    OCTOBER,
+    SEPTEMBER,
+    START,
+    minutes_of,
+    run,
+    whole,
+)
 
 AAPL, BTC = minutes_of("AAPL"), minutes_of("BTC/USD")
 
@@ -69,10 +81,8 @@ class ViewedStore(ParquetStore):
 
 
 READS = {
-    "": (
-        *("read", "tail", "resampled", "count", "version", "changed_since", "changes", "changed", "new_bars", "gaps"),
-        *("stored", "newest", "timeframes"),
-    ),
+    "": ("read", "tail", "resampled", "count", "gaps", "stored", "newest", "timeframes"),
+    "versions": ("of", "changed_since", "of_store", "changed", "new_bars"),
     "audit": ("premature", "problems"),
     "sources": ("of", "conflicts"),
     "leases": ("holder",),
@@ -301,7 +311,7 @@ def test_a_view_refuses_to_write(home: Home) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.stores.samples import LIVE, MINUTE, SEPTEMBER, run
 store = ParquetStore(Path(sys.argv[1]))

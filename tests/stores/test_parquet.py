@@ -15,20 +15,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.market.bars import merge
+from openbell.market.bars import merge, resample
 from openbell.market.errors import SourceConflict, StoreError
 from openbell.market.timeframes import Timeframe
 from openbell.stores import buffered
 from openbell.stores.buffered import BULK
-from openbell.stores.parquet import ParquetStore, bar_files, file_listing
+from openbell.stores.parquet import bar_files
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.periods import month_of
 from openbell.stores.port import BarStore, Span
 from tests.stores.contract import SYMBOLS, BarStoreContract, Step, minutes, step
 from tests.stores.model import Model, Reader, assert_same
 from tests.stores.native_contract import NativeContract
-from tests.stores.native_samples import END, START, whole
 from tests.stores.samples import (
     DAY,
+    END,
     EVER,
     FILE,
     LIVE,
@@ -36,10 +37,12 @@ from tests.stores.samples import (
     NOVEMBER,
     OCTOBER,
     SEPTEMBER,
+    START,
     bars,
     bits,
     minutes_of,
     run,
+    whole,
 )
 
 PATHS = {
@@ -123,11 +126,11 @@ class TestParquetStore(BarStoreContract):
         store = self.open_store(folder)
         offered = run("AAPL", SEPTEMBER, 50)
         store.write([offered], LIVE)
-        version = store.version(offered.series)
+        version = store.versions.of(offered.series)
         store.write([offered], LIVE)
-        assert store.changed_since(offered.series, version) is None
+        assert store.versions.changed_since(offered.series, version) is None
         store.write([run("AAPL", SEPTEMBER + 30 * MINUTE, 40)], LIVE)
-        assert store.changed_since(offered.series, version) == SEPTEMBER + 50 * MINUTE
+        assert store.versions.changed_since(offered.series, version) == SEPTEMBER + 50 * MINUTE
         store.close()
 
     def test_a_file_created_in_the_same_tick_is_seen(self, memory_path: Path) -> None:
@@ -136,7 +139,7 @@ class TestParquetStore(BarStoreContract):
             for count, start in enumerate((SEPTEMBER, OCTOBER, NOVEMBER), 1):
                 file = bar_files.bar_file(memory_path, series, month_of(start))
                 bar_files.write(file, run(series, start, 1), LIVE)
-                assert len(file_listing.existing(memory_path, series)) == count
+                assert len(bar_files.existing(memory_path, series)) == count
 
     def test_a_large_write_replaces_buffered_bars(self, folder: Path) -> None:
         store = self.open_store(folder)
@@ -354,3 +357,15 @@ class TestNativeSeries(NativeContract):
             path.unlink()
             assert store.gaps(offered.series, Span(START, END)) == [Span(START, END)]
             assert len(store.read(offered.series, 0, EVER)) == 0
+
+
+def test_days_that_cross_the_end_of_a_month_are_counted_once(tmp_path: Path) -> None:
+    """The day of 1 October begins in September, and files hold minutes of one UTC month each."""
+    minutes = run(minutes_of("EUR/USD"), OCTOBER - 3 * DAY, 6 * 1440)
+    with closing(ParquetStore(tmp_path)) as store:
+        store.write([minutes], LIVE)
+        for timeframe in (Timeframe.D1, Timeframe.D2, Timeframe.W1, Timeframe.MONTH):
+            for end in range(OCTOBER - 2 * DAY, OCTOBER + 3 * DAY, 5 * 3600 + 7 * MINUTE):
+                expected = resample(minutes, timeframe, end)
+                assert store.count(minutes.series, timeframe, end) == len(expected)
+                assert_same(store.resampled(minutes.series, timeframe, 10, end), expected)

@@ -16,8 +16,8 @@ import pytest
 
 from openbell.market.bars import Bars, empty_of, merge
 from openbell.market.errors import LeaseHeld
-from openbell.stores.lease_holders import this_process
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.leases import this_process
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Lease, Span
 from tests.stores.child import Child
 from tests.stores.model import assert_same
@@ -171,7 +171,7 @@ def _interrupted(reader: ParquetStore, at_step: int, event: Callable[[], object]
 
     reader._buffer.state = stepwise(reader._buffer.state)  # type: ignore[method-assign]
     reader._buffer.get = stepwise(reader._buffer.get)  # type: ignore[method-assign]
-    reader._read_stored = stepwise(reader._read_stored)  # type: ignore[method-assign]
+    reader._archive.read = stepwise(reader._archive.read)  # type: ignore[method-assign]
     return lambda: bool(happened)
 
 
@@ -231,7 +231,7 @@ def test_a_process_stopped_past_its_lease_writes_nothing_when_it_wakes(
         holder.until(take, "the lease is over", bound=20)
         assert taken[0].token > token
         store.write([run("AAPL", SEPTEMBER, 5, 2)], LIVE, lease=taken[0])
-        version = store.version(minutes_of("AAPL"))
+        version = store.versions.of(minutes_of("AAPL"))
     finally:
         holder.send(signal.SIGCONT)
     lost = holder.ask("leased_write", folder=tmp_path, symbol="AAPL", count=count, version=3)
@@ -241,7 +241,7 @@ def test_a_process_stopped_past_its_lease_writes_nothing_when_it_wakes(
     assert holder.ask("acquire", folder=tmp_path, ttl=60).startswith("LeaseHeld")
     assert_same(store.read(minutes_of("AAPL"), 0, EVER), run("AAPL", SEPTEMBER, 5, 2))
     assert_same(store.read(minutes_of("MSFT"), 0, EVER), empty_of(minutes_of("MSFT")))
-    assert store.changed_since(minutes_of("AAPL"), version) is None
+    assert store.versions.changed_since(minutes_of("AAPL"), version) is None
     assert store.gaps(minutes_of("MSFT"), Span(0, 60)) == [Span(0, 60)]
     store.close()
 

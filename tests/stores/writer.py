@@ -16,7 +16,7 @@ from pathlib import Path
 from openbell.market.bars import Bars
 from openbell.market.provenance import Source
 from openbell.stores.buffered import BULK
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from tests.stores.lean import without_pandas
 from tests.stores.samples import FILE, LIVE, MINUTE, OCTOBER, run
 

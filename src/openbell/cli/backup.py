@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -159,9 +158,5 @@ def _elsewhere(settings: Settings) -> Iterator[str]:
     if settings.database_url:
         yield "note  the records in PostgreSQL are not in it. Copy them after the home, with:"
         yield "      pg_dump --format=custom --schema='openbell*' --file=records.dump \"$OPENBELL_DATABASE_URL\""
-    if settings.influx_url:
-        from openbell.desk.desk import make_influx
-
-        with closing(make_influx(settings)) as http:
-            yield f"note  the bars in InfluxDB (database {http.database}) are not in it. Copy them after the home, with:"
-            yield f"      influxd backup -portable -database {http.database} FOLDER"
+    for number, line in enumerate(settings.store_backend.backup_notes()):
+        yield f"      {line}" if number else f"note  {line}"

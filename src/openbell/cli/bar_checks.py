@@ -15,7 +15,7 @@ from openbell.market.timeframes import SHORT
 
 if TYPE_CHECKING:
     from openbell.market.series import Series
-    from openbell.stores.port import Premature, Problem, Span
+    from openbell.stores.port import FileProblem, Premature, Span
 
 _MEND = "openbell doctor --mend"
 
@@ -23,7 +23,7 @@ _MEND = "openbell doctor --mend"
 def check_bars(desk: Desk) -> Iterator[Finding]:
     """Check that the store can be read, that nothing was lost, and that nothing was stored too early."""
     folder = desk.settings.bar_folder
-    if not folder.exists() and not desk.settings.influx_url:
+    if not desk.settings.store_backend.has_bars:
         yield Finding(
             "note",
             f"no bars in {folder} yet",
@@ -84,7 +84,7 @@ def _losses(desk: Desk) -> Iterator[Finding]:
         yield Finding("bad", "bars that are made of minutes were lost: the database is older than this home", _MEND)
 
 
-def _problem(problem: Problem) -> Finding:
+def _problem(problem: FileProblem) -> Finding:
     if problem.reason.startswith(("is gone", "has lost")):
         return Finding("note", f"{iso(int(problem.at))}: {problem.path} {problem.reason}")
     return Finding(

@@ -57,7 +57,7 @@ class Movers:
         """Returns the watched symbols in the order of the watchlist."""
         desk, now = self._desk, self._desk.clock.epoch()
         watched = desk.watchlist.read().instruments
-        state = (watched, desk.bars.closed_until(), desk.bars.store.changes())
+        state = (watched, desk.bars.closed_until(), desk.bars.store.versions.of_store())
         if state != self._state:
             found = await desk.bars.latest_of(watched, Timeframe.M1)
             self._figures = {each: self._figure(each, bars) for each, bars in found.items()}
@@ -118,7 +118,7 @@ class AccountPart:
         """Returns the account; what fails is shown instead of the figures."""
         desk = self._desk
         try:
-            state = (desk.trading.records.version(), desk.bars.closed_until(), desk.bars.store.changes())
+            state = (desk.trading.records.version(), desk.bars.closed_until(), desk.bars.store.versions.of_store())
             if state != self._state:
                 self._read = await self._load()
                 self._state = state

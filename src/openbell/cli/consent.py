@@ -11,7 +11,7 @@ from openbell.cli.users_and_tokens import in_access_store
 from openbell.market.foreign_text import one_visible_line
 
 if TYPE_CHECKING:
-    from openbell.stores.access.grants import Consent
+    from openbell.stores.access.grants import ListedConsent
     from openbell.stores.access.store import AccessStore
 
 consents = group("consent", "List and revoke what users have allowed MCP clients over HTTP.")
@@ -65,8 +65,8 @@ def revoke(
     )
 
 
-def _consents(*, writes: bool) -> list[Consent]:
-    async def work(store: AccessStore) -> list[Consent]:
+def _consents(*, writes: bool) -> list[ListedConsent]:
+    async def work(store: AccessStore) -> list[ListedConsent]:
         from openbell.market.clock import SystemClock
         from openbell.stores.access import grants
 

@@ -32,10 +32,7 @@ from openbell.market.sessions import stock_phase
 if TYPE_CHECKING:
     from openbell.desk.trading_desk import TradingDesk
 
-_UNREACHABLE = {
-    "PostgreSQL": "start PostgreSQL, or check OPENBELL_DATABASE_URL",
-    "InfluxDB": "start InfluxDB, or check OPENBELL_INFLUX_URL; new bars are buffered meanwhile",
-}
+_POSTGRES_UNREACHABLE = "start PostgreSQL, or check OPENBELL_DATABASE_URL"
 _PARTS = ("mcp", "numpy", "pyarrow", "TA-Lib", "pydantic")
 
 
@@ -107,8 +104,10 @@ def _findings(check: Callable[[Desk], Iterator[Finding]], desk: Desk) -> Iterato
     except FeedUnavailable as error:
         yield Finding("bad", error.message, "check the keys and the connection, or set OPENBELL_FEED=sim")
     except StoreUnreachable as error:
-        store = "PostgreSQL" if "PostgreSQL" in error.message else "InfluxDB"
-        yield Finding("bad", error.message, _UNREACHABLE[store], cause=f"no connection to {store}")
+        store, mend = "PostgreSQL", _POSTGRES_UNREACHABLE
+        if store not in error.message:
+            store, mend = desk.settings.store_backend.title, desk.settings.store_backend.unreachable
+        yield Finding("bad", error.message, mend, cause=f"no connection to {store}")
     except OpenbellError as error:
         yield Finding("bad", error.message)
     except OSError as error:
@@ -205,7 +204,7 @@ def _records(desk: Desk) -> Iterator[Finding]:
 
 async def _check_records(desk: Desk) -> list[Finding]:
     from openbell.desk.settings.open_records import ENGINE
-    from openbell.stores.records import engine_problems, leases
+    from openbell.stores.records import leases, progress
     from openbell.stores.records import orders as queries
     from openbell.stores.records.journal import head_of
     from openbell.trading.waiting import ahead_of
@@ -227,7 +226,7 @@ async def _check_records(desk: Desk) -> list[Finding]:
         else:
             text = "no engine is running: paper orders fill when they are read, alerts fire when an engine runs"
             found.append(Finding("note", text, "openbell up, or a server with --trade"))
-        for since, trouble in (await trading.records.read(engine_problems.all_troubles)).values():
+        for since, trouble in (await trading.records.read(progress.all_troubles)).values():
             found.append(
                 Finding("bad", f"since {iso(since)}: {trouble}", "fix the cause; the engine retries each minute")
             )
@@ -242,7 +241,7 @@ async def _check_records(desk: Desk) -> list[Finding]:
     except StoreUnreachable:
         raise
     except StoreError as error:
-        return [Finding("bad", error.message, _UNREACHABLE["PostgreSQL"] if desk.settings.database_url else "")]
+        return [Finding("bad", error.message, _POSTGRES_UNREACHABLE if desk.settings.database_url else "")]
     else:
         return found
     finally:
@@ -255,7 +254,7 @@ async def _positions_before_splits(trading: TradingDesk, desk: Desk) -> list[Fin
     from openbell.stores.records import orders as queries
     from openbell.trading.accounts import PAPER
 
-    has_bars = desk.settings.bar_folder.exists() or desk.settings.influx_url
+    has_bars = desk.settings.store_backend.has_bars
     splits = splits_in(desk.store.audit.problems()) if has_bars else {}
     if not splits:
         return []

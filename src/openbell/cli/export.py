@@ -138,8 +138,7 @@ def _write_csv(exported: Exported, path: Path) -> None:
 
 def _write_parquet(exported: Exported, path: Path) -> None:
     from openbell.desk.importing.parquet_tables import ADJUSTMENT, ORIGIN
-    from openbell.stores.parquet.arrow import pq
-    from openbell.stores.parquet.bar_table import table_of
+    from openbell.stores.parquet.arrow import pq, table_of
 
     meta = {ORIGIN: exported.data.encode()}
     if len(exported.adjustments) == 1:

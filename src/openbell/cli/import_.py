@@ -184,11 +184,11 @@ def _import(settings: Settings, paths: list[Path], options: Options, replace: bo
         raise Refused("OPENBELL_READ_ONLY is set: nothing can be imported")
     # Imported bars belong to the real market, whatever the feed is.
     real = dataclasses.replace(settings, feed="none")
-    place = f"InfluxDB, database {real.influx_database}" if real.influx_url else str(real.bar_folder)
     from openbell.desk.desk import Desk
     from openbell.desk.importing.storing import store
 
     stored: list[Path] = []
+    place = real.store_backend.where()
     report = ImportReport(place)
     try:
         with ExitStack() as stack:

@@ -178,9 +178,9 @@ async def _check_ledger(
     faults.
     """
     from openbell.stores.records import checkpoints
-    from openbell.stores.records.verify import Snapshot, faults, snapshot
+    from openbell.stores.records.verify import LedgerEnd, faults, snapshot
 
-    def work(view: View) -> Snapshot | None:
+    def work(view: View) -> LedgerEnd | None:
         connection = view.connection
         now = snapshot(connection, read_ends)
         if now.is_behind and now != before and number < _TRIES:
@@ -195,7 +195,7 @@ async def _check_ledger(
             found.add([Fault(0, f"{missing}: {records.head.verify} --adopt accepts the ledger as it is")])
         return None
 
-    before: Snapshot | None = None
+    before: LedgerEnd | None = None
     number = 1
     while (before := await records.read(work, check_head=False)) is not None:
         number += 1
@@ -215,7 +215,7 @@ async def _check_bars(desk: Desk, records: Records, found: Findings) -> None:
             page, after = await records.read(fills_after, after, check_head=False)
             if after is None:
                 break
-            if not desk.settings.bar_folder.exists() and not desk.settings.influx_url:
+            if not desk.settings.store_backend.has_bars:
                 bars.fills += len(page)  # opening the store would create it
                 continue
             await desk.threads.run(compare, page, desk.store.read, bars)

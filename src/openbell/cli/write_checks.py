@@ -13,7 +13,7 @@ from pathlib import Path
 from openbell.cli.findings import Finding
 from openbell.desk.desk import Desk
 from openbell.desk.settings import Settings
-from openbell.market.errors import StoreError, StoreUnreachable
+from openbell.market.errors import StoreError
 
 _LEAST = 100_000_000
 """Free bytes below which the desk may fail at any time."""
@@ -32,7 +32,7 @@ def check_home(desk: Desk) -> Iterator[Finding]:
     if not os.access(home, os.W_OK | os.X_OK):
         yield Finding("bad", f"home {home} cannot be written", f"chmod u+rwx {home}, or set OPENBELL_HOME")
         return
-    if desk.settings.influx_url or desk.settings.database_url:
+    if desk.settings.store_backend.is_remote or desk.settings.database_url:
         what = "the buffer, heads of the ledger and settings"
     else:
         what = "all records and bars"
@@ -78,8 +78,8 @@ def check_writes(desk: Desk) -> Iterator[Finding]:
     for path in sqlite_files(settings):
         if refused := _try_sqlite(path):
             yield Finding("bad", f"{path} cannot be written: {refused}", "check its rights and the disk")
-    if settings.influx_url:
-        yield from _try_influx(desk)
+    if refused_bars := settings.store_backend.refused_write():
+        yield Finding("bad", *refused_bars)
 
 
 def sqlite_files(settings: Settings) -> list[Path]:
@@ -119,8 +119,8 @@ async def _try_postgres(settings: Settings) -> list[Finding]:
     from openbell.desk.settings.open_records import make_records
     from openbell.market.clock import SystemClock
     from openbell.stores.access.tables import metadata as access_tables
+    from openbell.stores.records.database import write_refusal
     from openbell.stores.records.tables import metadata as record_tables
-    from openbell.stores.records.write_probe import write_refusal
 
     hint = "grant SELECT, INSERT, UPDATE and DELETE on all tables of the schema to the role of OPENBELL_DATABASE_URL"
     found = []
@@ -136,23 +136,3 @@ async def _try_postgres(settings: Settings) -> list[Finding]:
         finally:
             await database.close()
     return found
-
-
-def _try_influx(desk: Desk) -> Iterator[Finding]:
-    """Write a point that is removed again. A database that does not exist yet is not created."""
-    from openbell.desk.desk import make_influx
-
-    http = make_influx(desk.settings)
-    try:
-        if http.exists():
-            http.try_write()
-    except StoreUnreachable:
-        return  # the check of the bars reports it
-    except StoreError as error:
-        yield Finding(
-            "bad",
-            f"bars cannot be written to InfluxDB: {error.message}",
-            f"check its disk, and grant ALL on {http.database} to the user of OPENBELL_INFLUX_TOKEN",
-        )
-    finally:
-        http.close()

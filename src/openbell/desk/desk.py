@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from importlib import import_module
@@ -26,8 +25,7 @@ from openbell.desk.settings.quotas import Quota
 from openbell.feeds.declaration import FeedParts
 from openbell.feeds.registry import default_watchlist, feed_of
 from openbell.market.clock import Clock, FixedClock, ReplayClock, SystemClock, parse_time
-from openbell.market.errors import StoreError
-from openbell.market.provenance import TRUTH, BarFacts, Origin
+from openbell.market.provenance import TRUTH, BarFacts
 from openbell.stores.threads import Threads
 
 if TYPE_CHECKING:
@@ -50,7 +48,6 @@ if TYPE_CHECKING:
     from openbell.feeds.port import Feeds
     from openbell.market.bars import Bars
     from openbell.market.instruments import Instrument
-    from openbell.stores.influx.http import InfluxHttp
     from openbell.stores.port import BarStore, Lease
     from openbell.stores.records.records import Records
 
@@ -71,7 +68,8 @@ class Desk:
         self.answers_early = False
         """True if it answers more than one call: calls do not wait for what takes long, and the next ones have it."""
         self.record_connections = RecordConnections(settings.database_url, self._load_records)
-        self._stored = StoredInstruments(lambda: self.store, self.threads, is_remote=bool(settings.influx_url))
+        self._backend = settings.store_backend
+        self._stored = StoredInstruments(lambda: self.store, self.threads, is_remote=self._backend.is_remote)
 
     @property
     def data(self) -> str:
@@ -94,7 +92,7 @@ class Desk:
 
     def _stored_instruments(self) -> tuple[Instrument, ...]:
         """Returns the instruments that have stored bars; those known before while the store fails."""
-        if not self.settings.influx_url and not self.settings.bar_folder.exists():
+        if not self._backend.has_bars:
             return ()
         return self._stored.read()
 
@@ -113,22 +111,12 @@ class Desk:
 
     @cached_property
     def store(self) -> BarStore:
-        """The store of bars: Parquet files or InfluxDB."""
-        settings = self.settings
-        origins = frozenset({Origin.SIMULATED} if settings.simulated else set(Origin) - {Origin.SIMULATED})
-        if settings.influx_url:
-            return _influx(settings, origins)
-        from openbell.stores.parquet import ParquetStore
+        """The store of bars."""
+        if not self.settings.read_only:
+            return self._backend.open()
+        from openbell.stores.overlay import OverlayStore
 
-        folder = settings.bar_folder
-        if not settings.simulated and folder.resolve().is_relative_to((settings.home / "simulated").resolve()):
-            raise StoreError(f"{folder} leads to simulated bars: they are never served as real ones")
-        if settings.read_only:
-            from openbell.stores.overlay import OverlayStore
-            from openbell.stores.parquet.read_only import ParquetView
-
-            return OverlayStore(ParquetView(folder, origins), origins)
-        return ParquetStore(folder, origins)
+        return OverlayStore(self._backend.view(), self._backend.origins)
 
     @cached_property
     def feed(self) -> Feeds:
@@ -394,37 +382,6 @@ class Desk:
         # Threads of cancelled tasks may still use the store: wait for them before it is closed.
         await self.threads.close()
         self.store.close()
-
-
-def make_influx(settings: Settings) -> InfluxHttp:
-    """Returns a client of the database of bars."""
-    from openbell.stores.influx.http import InfluxHttp, Pool
-
-    if not settings.simulated and re.search(r"_simulated_\d+$", settings.influx_database):
-        raise StoreError(f"{settings.influx_database} holds simulated bars: they are never served as real ones")
-    # Each seed is a market of its own, with a database of its own.
-    database = settings.influx_database + (f"_simulated_{settings.sim_seed}" if settings.simulated else "")
-    pool = Pool(
-        connections=settings.pool_influx_connections,
-        idle=settings.pool_influx_idle,
-        connect=settings.pool_influx_connect,
-        answer=settings.pool_influx_timeout,
-    )
-    return InfluxHttp(url=settings.influx_url, database=database, token=settings.influx_token, pool=pool)
-
-
-def _influx(settings: Settings, origins: frozenset[Origin]) -> BarStore:
-    from openbell.stores.influx import InfluxStore
-
-    http = make_influx(settings)
-    # Without a live feed, other programs write to the database.
-    shared = feed_of(settings.feed).origin in {Origin.IMPORTED, Origin.REPLAY}
-    if settings.read_only:
-        from openbell.stores.influx.read_only import InfluxView
-        from openbell.stores.overlay import OverlayStore
-
-        return OverlayStore(InfluxView(http, settings.bar_folder, origins, shared=shared), origins)
-    return InfluxStore(http, settings.bar_folder, origins, shared=shared)
 
 
 def make_clock(settings: Settings) -> Clock:

@@ -33,7 +33,7 @@ class BarSource:
 
     async def poll(self) -> Iterable[Event]:
         """See the port."""
-        state = (self._bars.closed_until(), self._bars.store.changes())
+        state = (self._bars.closed_until(), self._bars.store.versions.of_store())
         if state == self._seen:
             return ()
         self._seen = state
@@ -56,10 +56,10 @@ class RecordSource:
         version = self._records.version()
         if version == self._version:
             return ()
-        from openbell.stores.records import changes
+        from openbell.stores.records import journal
 
         if self._seq is None:
-            self._seq = await self._records.read(changes.newest, check_head=False)
+            self._seq = await self._records.read(journal.newest, check_head=False)
             self._version = version
             return (
                 OrderChanged(),
@@ -71,7 +71,7 @@ class RecordSource:
                 WebhookChanged(),
             )
         seq = self._seq
-        found = await self._records.read(changes.changes_after, seq, check_head=False)
+        found = await self._records.read(journal.changes_after, seq, check_head=False)
         if found.complete or not self._records.clock.moving:
             self._version = (
                 version  # otherwise entries are later than the clock: they are read again when it has advanced

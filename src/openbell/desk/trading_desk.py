@@ -37,7 +37,7 @@ from openbell.desk.settings.quotas import Quota
 from openbell.market.errors import LeaseLost, Refused, SettingsError, StoreError
 from openbell.stores.port import Lease
 from openbell.stores.records import switches
-from openbell.stores.records.records import Access, Records
+from openbell.stores.records.records import RecordAccess, Records
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.strategies import has_followed, latest_consensus
 from openbell.trading.advance import Rules
@@ -109,7 +109,7 @@ class TradingDesk:
     @property
     def writes(self) -> bool:
         """Whether this desk may change its records."""
-        return not self._settings.read_only and self.records.access is not Access.PAST
+        return not self._settings.read_only and self.records.access is not RecordAccess.PAST
 
     @cached_property
     def books(self) -> Books:
@@ -228,7 +228,7 @@ class TradingDesk:
     @cached_property
     def decisions(self) -> DecisionService:
         """The journal of decisions."""
-        if self.records.access is not Access.PAST:
+        if self.records.access is not RecordAccess.PAST:
             return DecisionService(self.records, self.settle_scenario, self._settings)
         # Decisions made at another time than the present are kept in a scenario, and listed beside those of that time.
         other = self._default_scenario
@@ -295,7 +295,7 @@ class TradingDesk:
     @property
     def _halted(self) -> Halted:
         """Whether new orders may open a position. The file in the home halts every desk that writes."""
-        if self.records.access is Access.PAST:
+        if self.records.access is RecordAccess.PAST:
             return switches.halted
 
         def halted(view: View) -> Halt | None:
@@ -312,7 +312,7 @@ class TradingDesk:
         The file in the home is about the present. It keeps new orders out of a scenario and does nothing to those that rest
         there: their fills must not depend on when they are computed.
         """
-        return self._halted if self.records.access is Access.PRESENT else switches.halted
+        return self._halted if self.records.access is RecordAccess.PRESENT else switches.halted
 
     # Bringing accounts up to date
 

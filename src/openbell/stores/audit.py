@@ -1,6 +1,7 @@
 """Compares what was written with what is stored, and takes lost bars and unfinished ones out of the coverage.
 
 Bars are lost if a file is deleted or replaced by an older one, or if a database is dropped or restored from an older copy.
+The audit of a read-only store records nothing: its buffer refuses every transaction.
 """
 
 from __future__ import annotations
@@ -8,29 +9,32 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from openbell.market.bars import MINUTE
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series, series_of
+from openbell.market.timeframes import Timeframe
 from openbell.stores import coverage, newest_bars, stored_counts
 from openbell.stores.buffer import Buffer
 from openbell.stores.period_sources import PeriodSources
 from openbell.stores.periods import period_span
-from openbell.stores.port import Archive, Counted, Loss, Premature, Problem, Span
+from openbell.stores.port import Archive, Counted, FileProblem, Loss, MadeBars, Premature, Span
 
 log = logging.getLogger(__name__)
 
 
-class Audit:
-    """Compares what was written with what is stored. Implements `stores.port.Audit`."""
+class ArchiveAudit:
+    """Compares what was written with what is stored. Implements `stores.port.BarAudit`."""
 
-    def __init__(self, buffer: Buffer, sources: PeriodSources, archive: Archive) -> None:
+    def __init__(self, buffer: Buffer, sources: PeriodSources, archive: Archive, made: MadeBars | None = None) -> None:
+        """`made` are the bars that the archive makes of others; None if it makes none."""
         self._buffer = buffer
         self._sources = sources
         self._archive = archive
+        self._made = made
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[FileProblem]:
         """See the port."""
         return self._buffer.problems()
 
@@ -46,7 +50,6 @@ class Audit:
         for each in found:
             with self._buffer.transaction() as db:
                 self._buffer.begin_change(db, self._buffer.ensure_series(db, each.series.name))
-            self._archive.record(each.series)
             self._archive.undamaged(self._mend, each)
         return found
 
@@ -59,10 +62,11 @@ class Audit:
             # A longer bar that opened before had not closed either.
             unfinished -= found.series.timeframe.seconds - MINUTE
             # Bars that another write has covered since are final.
-            for gap in coverage.gaps(self._buffer, found.series.name, Span(unfinished, found.span.end)):
-                for span in self._sources.fetched(found.series, gap):
-                    self._buffer.delete(db, number, span)
-                    self._archive.drop(db, number, found.series, span)
+            gaps = coverage.gaps(self._buffer, found.series.name, Span(unfinished, found.span.end))
+            spans = [span for gap in gaps for span in self._sources.fetched(found.series, gap)]
+            for span in spans:
+                self._buffer.delete(db, number, span)
+            self._archive.drop(db, number, found.series, spans)
             self._buffer.end_change(db, number)
 
     # Lost bars
@@ -92,11 +96,11 @@ class Audit:
 
     def lacks_made(self) -> bool:
         """See the port."""
-        return self._archive.lacks_made()
+        return self._made is not None and self._made.are_lost()
 
     def mend_made(self) -> bool:
         """See the port."""
-        return self._archive.mend_made()
+        return self._made is not None and self._made.mend()
 
     def mend_losses(self, series: Series) -> list[Loss]:
         """See the port."""
@@ -180,7 +184,8 @@ class Audit:
         parts = self._parts_of_others(series, loss.spans, period)
         for part in parts:
             coverage.uncover(db, number, part)
-            self._archive.drop_made(db, series, part)
+            if self._made is not None and series.timeframe is Timeframe.M1:
+                self._made.drop(db, series, part)
         if loss.source:
             source, counts = loss.source, (loss.written, loss.found)
             db.executemany(
@@ -198,3 +203,48 @@ class Audit:
     def _parts_of_others(self, series: Series, spans: Iterable[Span], period: str) -> list[Span]:
         """The parts of lost spans in which no other source has bars."""
         return [part for span in spans for part in self._sources.fetched(series, span, besides=period)]
+
+
+class ReadOnlyAudit(ArchiveAudit):
+    """Finds lost bars and, unlike that of a store, records nothing about them."""
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        sources: PeriodSources,
+        archive: Archive,
+        made: MadeBars | None = None,
+        *,
+        kept_seconds: float = 0.0,
+        damaged: Callable[[], list[FileProblem]] = list,
+    ) -> None:
+        """`kept_seconds` is how long the losses of a series are not looked for again; `damaged` returns more problems."""
+        super().__init__(buffer, sources, archive, made)
+        self._kept_seconds = kept_seconds
+        self._damaged = damaged
+        self._known: dict[Series, tuple[float, list[Loss]]] = {}
+
+    def problems(self) -> list[FileProblem]:
+        """See the port."""
+        return [*super().problems(), *self._damaged()]
+
+    def losses(self, series: Series) -> list[Loss]:
+        """See the port."""
+        at, found = self._known.get(series, (0.0, []))
+        if not at or time.monotonic() - at > self._kept_seconds:
+            found = super().losses(series)
+            self._known[series] = time.monotonic(), found
+        return found
+
+    def lost_spans(self, series: Series, span: Span) -> list[Span]:
+        """See the port: also those that no process has noticed yet."""
+        return coverage.joined([*super().lost_spans(series, span), *(each for _, each in self.unmended(series, span))])
+
+    def unmended(self, series: Series, span: Span) -> list[tuple[str, Span]]:
+        """The lost parts of a span that are still recorded as covered, with their periods."""
+        return [
+            (loss.period, Span(max(each.start, span.start), min(each.end, span.end)))
+            for loss in self.losses(series)
+            for each in loss.spans
+            if each.start < span.end and each.end > span.start
+        ]

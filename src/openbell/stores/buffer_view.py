@@ -21,8 +21,8 @@ from typing import Any
 from openbell.market.errors import StoreError
 from openbell.market.provenance import Origin
 from openbell.stores.buffer import Buffer
-from openbell.stores.file_version import FileVersion, Stamp, stamp_of
 from openbell.stores.folders import PrivateFolder
+from openbell.stores.sqlite_connections import FileVersion, Stamp, stamp_of
 
 _TRIES = 200
 _PAUSE = 0.005

@@ -24,23 +24,24 @@ from openbell.stores.folders import PrivateFolder
 from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.periods import FIRST
 from openbell.stores.port import (
-    Audit,
+    BarAudit,
     BarStore,
+    FileProblem,
     Lease,
-    Leases,
     Loss,
     Premature,
-    Problem,
     Sources,
     Span,
+    StoreLeases,
     Version,
+    Versions,
     WriteOptions,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class _Versions(Version):
-    """The versions of both stores."""
+class _BothVersions(Version):
+    """The versions of a series in both stores."""
 
     home: Version
     own: Version
@@ -49,7 +50,7 @@ class _Versions(Version):
 class _Leases:
     """A lease is taken in the private store, but not while the home's lease is held."""
 
-    def __init__(self, home: Leases, own: Callable[[], Leases]) -> None:
+    def __init__(self, home: StoreLeases, own: Callable[[], StoreLeases]) -> None:
         self._home = home
         self._own = own
 
@@ -88,14 +89,58 @@ class _Sources:
         return self._home.of(series, span) | self._own().of(series, span)
 
 
-class _Audit:
-    """Finds what the home lacks, and mends only the private store, which is new and can lose nothing."""
+class _Versions:
+    """A series has changed if it has in one of both stores."""
 
-    def __init__(self, home: Audit, own: Callable[[], BarStore]) -> None:
+    def __init__(self, home: Versions, own: Callable[[], Versions]) -> None:
         self._home = home
         self._own = own
 
-    def problems(self) -> list[Problem]:
+    def of(self, series: Series) -> Version:
+        """See the port."""
+        home, own = self._home.of(series), self._own().of(series)
+        return _BothVersions(home.epoch + own.epoch, home.seq + own.seq, home, own)
+
+    def changed_since(self, series: Series, version: Version) -> int | None:
+        """See the port."""
+        if not isinstance(version, _BothVersions):
+            return FIRST
+        changes = (
+            self._home.changed_since(series, version.home),
+            self._own().changed_since(series, version.own),
+        )
+        return min((change for change in changes if change is not None), default=None)
+
+    def of_store(self) -> Hashable:
+        """See the port."""
+        return self._home.of_store(), self._own().of_store()
+
+    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
+        """See the port."""
+        both = {each: version for each, version in versions.items() if isinstance(version, _BothVersions)}
+        home = self._home.changed({each: version.home for each, version in both.items()})
+        own = self._own().changed({each: version.own for each, version in both.items()})
+        return (set(versions) - set(both)) | home | own
+
+    def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
+        """See the port. Left out if both stores have changed."""
+        both = {each: version for each, version in versions.items() if isinstance(version, _BothVersions)}
+        home = {each: m.home for each, m in both.items() if self._own().changed_since(each, m.own) is None}
+        own = {each: m.own for each, m in both.items() if self._home.changed_since(each, m.home) is None}
+        return {
+            **self._home.new_bars(home, span, covered=covered),
+            **self._own().new_bars(own, span, covered=covered),
+        }
+
+
+class _Audit:
+    """Finds what the home lacks, and mends only the private store, which is new and can lose nothing."""
+
+    def __init__(self, home: BarAudit, own: Callable[[], BarStore]) -> None:
+        self._home = home
+        self._own = own
+
+    def problems(self) -> list[FileProblem]:
         """See the port."""
         return [*self._home.problems(), *self._own().audit.problems()]
 
@@ -149,6 +194,7 @@ class OverlayStore:
         self._private: PrivateFolder | None = None
         self.leases = _Leases(home.leases, lambda: self._own.leases)
         self.sources = _Sources(home.sources, lambda: self._own.sources)
+        self.versions = _Versions(home.versions, lambda: self._own.versions)
         self.audit = _Audit(home.audit, lambda: self._own)
 
     @cached_property
@@ -181,11 +227,11 @@ class OverlayStore:
         if start >= end:
             return barlib.empty_of(series)
         while True:
-            version = self._home.version(series)
+            version = self._home.versions.of(series)
             stored = self._home.read(series, start, end)
             private = self._own.read(series, start, end)
             gaps = self._home.gaps(series, Span(start, end)) if len(private) else []
-            if self._home.version(series) == version:
+            if self._home.versions.of(series) == version:
                 return barlib.merge(stored, *(private.between(gap.start, gap.end) for gap in gaps))
 
     def tail(self, series: Series, count: int, end: int) -> Bars:
@@ -218,42 +264,6 @@ class OverlayStore:
         return None
 
     # State
-
-    def version(self, series: Series) -> Version:
-        """See the port."""
-        home, own = self._home.version(series), self._own.version(series)
-        return _Versions(home.epoch + own.epoch, home.seq + own.seq, home, own)
-
-    def changed_since(self, series: Series, version: Version) -> int | None:
-        """See the port."""
-        if not isinstance(version, _Versions):
-            return FIRST
-        changes = (
-            self._home.changed_since(series, version.home),
-            self._own.changed_since(series, version.own),
-        )
-        return min((change for change in changes if change is not None), default=None)
-
-    def changes(self) -> Hashable:
-        """See the port."""
-        return self._home.changes(), self._own.changes()
-
-    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
-        """See the port."""
-        both = {each: version for each, version in versions.items() if isinstance(version, _Versions)}
-        home = self._home.changed({each: version.home for each, version in both.items()})
-        own = self._own.changed({each: version.own for each, version in both.items()})
-        return (set(versions) - set(both)) | home | own
-
-    def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
-        """See the port. Left out if both stores have changed."""
-        both = {each: version for each, version in versions.items() if isinstance(version, _Versions)}
-        home = {each: m.home for each, m in both.items() if self._own.changed_since(each, m.own) is None}
-        own = {each: m.own for each, m in both.items() if self._home.changed_since(each, m.home) is None}
-        return {
-            **self._home.new_bars(home, span, covered=covered),
-            **self._own.new_bars(own, span, covered=covered),
-        }
 
     def set_aside(self, instrument: Instrument, source: Source, reason: str) -> bool:
         """See the port. Bars of the home stay: then nothing is done."""

@@ -28,7 +28,7 @@ _BREAK = 4 * 86400
 """Seconds without bars after which bars of one source are taken as two parts."""
 
 
-class Placed(NamedTuple):
+class PlacedBars(NamedTuple):
     """Bars of one period of the series with the id `number`."""
 
     number: int
@@ -46,7 +46,7 @@ class PeriodSources:
     def held(self, number: int | None, series: Series, period: str) -> Source | None:
         """The source of a period's bars; None if there are none, or if only a damaged file could name it."""
         recorded = None if number is None else self._buffer.period_source(self._buffer.db, number, period)
-        return recorded or self._archive.owner(series, period)
+        return recorded or self._archive.named_sources(series, period).get(period)
 
     def period_for(self, number: int | None, period: str, bars: Bars, source: Source, *, replace: bool = False) -> str:
         """The period to which bars of a source go.
@@ -65,7 +65,7 @@ class PeriodSources:
         held = self.times_of(bars.series, period) if replace else bars.time[:0]
         return period if len(held) and bars.time[0] <= held[0] and held[-1] <= bars.time[-1] else own
 
-    def claim(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]], source: Source) -> list[Placed]:
+    def claim(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]], source: Source) -> list[PlacedBars]:
         """Record the source of every period that minutes go to. Raises `SourceConflict`. One query for most periods."""
         owned: dict[str, set[int]] = {}
         placed = []
@@ -78,7 +78,7 @@ class PeriodSources:
                     period = self.period_for(number, month, some, source)
                     self.refuse_conflicts(number, period, some, source)
                     self._buffer.set_period_source(db, number, period, source)
-                placed.append(Placed(number, some, period))
+                placed.append(PlacedBars(number, some, period))
         return placed
 
     def refuse_conflicts(self, number: int, period: str, bars: Bars, source: Source) -> None:
@@ -135,10 +135,6 @@ class PeriodSources:
         return [f"{period.partition('.')[0]} ({owner})" for period, owner in found.items()]
 
     def _shares_bars(self, bars: Bars, period: str) -> bool:
-        """New minutes come after all that an earlier source has: those need not be read each time."""
-        first, last = int(bars.time[0]), int(bars.time[-1]) + 1
-        if self._archive.ends_before(bars.series, period, first):
-            return self._buffer.holds(bars.series, first, last, slug_of(period))
         stored = self.times_of(bars.series, period, int(bars.time[0]), int(bars.time[-1]) + 1)
         return bool(np.isin(stored, bars.time, assume_unique=True).any())
 

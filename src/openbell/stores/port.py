@@ -3,10 +3,12 @@
 | type | is |
 |---|---|
 | `BarStore` | the bars of many series, as the desk reads and writes them: a buffer in front of an archive |
-| `Archive` | long-term storage, by period: Parquet files or InfluxDB |
-| `Leases` | the right to be the only writer |
+| `Archive` | long-term storage, by period: each package in `stores` that defines STORE has one |
+| `MadeBars` | bars that an archive makes of others and stores |
+| `StoreLeases` | the right to be the only writer |
 | `Sources` | the source of each period, and which bars of two sources cannot stand together |
-| `Audit` | the comparison of what was written with what is stored, for doctor, collector and imports |
+| `Versions` | the states of series, and what has changed since |
+| `BarAudit` | the comparison of what was written with what is stored, for doctor, collector and imports |
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The state of a series at one time; `changed_since` compares the current state with it."""
+    """The state of a series at one time; `Versions` compares the current state with it."""
 
     epoch: int
     seq: int
@@ -57,7 +59,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class FileProblem:
     """A file that was set aside or is missing."""
 
     at: float
@@ -136,7 +138,7 @@ class Counted(NamedTuple):
     """Size and time of the file in which the bars were counted; empty in a database."""
 
 
-class Leases(Protocol):
+class StoreLeases(Protocol):
     """The leases of one store. Every call may block."""
 
     def acquire(self, name: str, holder: str, ttl: float) -> Lease:
@@ -162,10 +164,37 @@ class Sources(Protocol):
         """The recorded sources of the stored bars of a series in a span; cheap to call."""
 
 
-class Audit(Protocol):
+class Versions(Protocol):
+    """The states of series, and what has changed since. Every call may block."""
+
+    def of(self, series: Series) -> Version:
+        """The current state of a series; to be taken before a read."""
+
+    def changed_since(self, series: Series, version: Version) -> int | None:
+        """The earliest open time whose bar may have changed since `version`; None if no bar has."""
+
+    def of_store(self) -> Hashable:
+        """Returns a value that differs after every write to the store, by this or another process; cheap to call."""
+
+    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
+        """The series whose bars may have changed since their versions, found for many at once.
+
+        Every series for which `changed_since` returns a time is among them; others may be.
+        """
+
+    def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
+        """The bars of many series of minutes in a span, read at once.
+
+        Leaves out the series that must be read one by one: those with changes other than new bars since their version, and,
+        unless `covered` is False, those whose span is not covered or has imported minutes in its months. At its version a
+        series must not have had bars in the span.
+        """
+
+
+class BarAudit(Protocol):
     """What was written and is no longer stored, or should not have been written. Every call may block."""
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[FileProblem]:
         """Files that were set aside or are missing, oldest first."""
 
     def premature(self) -> list[Premature]:
@@ -202,20 +231,23 @@ class Audit(Protocol):
 class Archive(Protocol):
     """Long-term storage of bars, by period (`stores.periods`). `db` is a transaction of the buffer."""
 
+    def read(self, series: Series, start: int, end: int, newest: int | None) -> list[Bars]:
+        """The bars that opened in [start, end), oldest first; at least the latest `newest` of them if that is given."""
+
     def read_period(self, series: Series, period: str, start: int, end: int) -> Bars:
         """The bars of one period that opened in [start, end)."""
 
-    def drop(self, db: Connection, number: int, series: Series, span: Span) -> None:
-        """Remove the bars of a span; the transaction has removed the buffered ones."""
+    def drop(self, db: Connection, number: int, series: Series, spans: Sequence[Span]) -> None:
+        """Remove the bars of some spans; the transaction has removed the buffered ones, and ends a change of the series.
 
-    def owner(self, series: Series, period: str) -> Source | None:
-        """The source that the archive itself names for a period; None if it names none."""
+        Also without spans, an archive that names sources itself records those of the series that are not recorded.
+        """
 
-    def named_sources(self, series: Series, span: Span) -> dict[str, Source]:
-        """The sources that the archive itself names, by period: if the buffer is new, it has recorded none."""
+    def named_sources(self, series: Series, of: Span | str) -> dict[str, Source]:
+        """The sources that the archive itself names, by period, of one period or of all that overlap a span.
 
-    def ends_before(self, series: Series, period: str, start: int) -> bool:
-        """Returns True if a period certainly has no bar that opened at `start` or later; cheap to call."""
+        If the buffer is new, it has recorded none. Empty for an archive that names none.
+        """
 
     def periods(self, series: Series) -> set[str]:
         """The periods that it holds, or should hold, bars of."""
@@ -226,20 +258,21 @@ class Archive(Protocol):
     def place_of(self, series: Series, period: str) -> Path:
         """Where the bars of a period are or were, for messages."""
 
-    def record(self, series: Series) -> None:
-        """Record the sources that only the archive names."""
-
     def undamaged(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function that reads it; if something in it is damaged, set that aside and call the function again."""
 
-    def drop_made(self, db: Connection, series: Series, span: Span) -> None:
-        """Remove bars that were made of others, which are lost."""
 
-    def lacks_made(self) -> bool:
-        """See `Audit`."""
+class MadeBars(Protocol):
+    """Bars that an archive makes of others and stores, such as hours that are made of minutes."""
 
-    def mend_made(self) -> bool:
-        """See `Audit`."""
+    def are_lost(self) -> bool:
+        """Returns True if some of them were lost. Changes nothing."""
+
+    def mend(self) -> bool:
+        """Have all of them made again if some were lost. Returns True if that was so."""
+
+    def drop(self, db: Connection, series: Series, span: Span) -> None:
+        """Remove those that were made of the bars of a span, because these are lost or about to be removed."""
 
 
 class BarStore(Protocol):
@@ -249,7 +282,7 @@ class BarStore(Protocol):
     """The name that results show as their source."""
 
     @property
-    def leases(self) -> Leases:
+    def leases(self) -> StoreLeases:
         """The leases of its writers."""
 
     @property
@@ -257,7 +290,11 @@ class BarStore(Protocol):
         """The sources of its bars."""
 
     @property
-    def audit(self) -> Audit:
+    def versions(self) -> Versions:
+        """The states of its series, and what has changed since."""
+
+    @property
+    def audit(self) -> BarAudit:
         """Its losses, and how to mend them."""
 
     def write(self, parts: Sequence[Bars], source: Source, **options: Unpack[WriteOptions]) -> None:
@@ -285,29 +322,6 @@ class BarStore(Protocol):
 
     def count(self, series: Series, timeframe: Timeframe, end: int) -> int:
         """How many bars of a timeframe, made of the bars of `series`, had closed at `end`."""
-
-    def version(self, series: Series) -> Version:
-        """The current state of a series; to be taken before a read."""
-
-    def changed_since(self, series: Series, version: Version) -> int | None:
-        """The earliest open time whose bar may have changed since `version`; None if no bar has."""
-
-    def changes(self) -> Hashable:
-        """Returns a value that differs after every write to the store, by this or another process; cheap to call."""
-
-    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
-        """The series whose bars may have changed since their versions, found for many at once.
-
-        Every series for which `changed_since` returns a time is among them; others may be.
-        """
-
-    def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
-        """The bars of many series of minutes in a span, read at once.
-
-        Leaves out the series that must be read one by one: those with changes other than new bars since their version, and,
-        unless `covered` is False, those whose span is not covered or has imported minutes in its months. At its version a
-        series must not have had bars in the span.
-        """
 
     def gaps(self, series: Series, span: Span) -> list[Span]:
         """The parts of `span` that no write has covered."""

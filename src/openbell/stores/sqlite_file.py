@@ -15,8 +15,7 @@ from typing import Any
 
 from openbell.market.errors import StoreError
 from openbell.stores.failure_causes import full_disk
-from openbell.stores.file_version import FileVersion
-from openbell.stores.sqlite_connections import connect, connect_durably, file_identity
+from openbell.stores.sqlite_connections import FileVersion, connect, connect_durably, file_identity
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from openbell.desk.pictures.chart_image.exchanges import EXCHANGES, TYPES
 from openbell.desk.settings import load
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import parse
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from tests.desk.chart_image.clients import HandClock, client
 from tests.servers.chart_img_server import KEY, ChartImgServer, message
 from tests.servers.quotes_server import reply

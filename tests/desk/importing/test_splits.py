@@ -23,7 +23,7 @@ from openbell.market.series import Series
 from openbell.market.series import series_of as series_named
 from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.desk.importing.files import NOW, Files, at
 

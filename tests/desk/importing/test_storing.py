@@ -20,7 +20,7 @@ from openbell.market.clock import FixedClock, iso
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import SHORT, Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.desk.importing.files import NOW, Files, at
 from tests.desk.scripted import ScriptedFeed

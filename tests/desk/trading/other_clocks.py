@@ -15,7 +15,7 @@ from openbell.desk.settings.principals import OPERATOR
 from openbell.market.errors import DuplicateOrder, InvalidParameter, OpenbellError, Refused, RiskRefused
 from openbell.stores.records import orders as queries
 from openbell.stores.records import switches
-from openbell.stores.records.records import Access
+from openbell.stores.records.records import RecordAccess
 from openbell.stores.records.snapshot import View
 from openbell.trading.accounts import Account
 from openbell.trading.amounts import ONE
@@ -122,7 +122,9 @@ class Past:
         self._world = world
         clock = Clock(world.clock.at)
         market = Market(world.script, clock, {})
-        setting = Setting(Life(world, world.place), clock, market, world.process.broker, Access.PAST, ReadOnlyLine)
+        setting = Setting(
+            Life(world, world.place), clock, market, world.process.broker, RecordAccess.PAST, ReadOnlyLine
+        )
         self.seats = {name: Seat(setting, name, _never) for name in world.accounts}
         self.looking: asyncio.Task[None] | None = None
 
@@ -181,7 +183,7 @@ class Scenario:
     def _seat(self, clock: Clock) -> Seat:
         world = self._world
         market = Market(world.script, clock, {})
-        setting = Setting(Life(world, self.place), clock, market, None, Access.SCENARIO)
+        setting = Setting(Life(world, self.place), clock, market, None, RecordAccess.SCENARIO)
         return Seat(setting, self.name, self._named)
 
     def _named(self, gate: WatchedGate) -> str:

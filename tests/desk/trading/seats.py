@@ -32,7 +32,7 @@ from openbell.market.instruments import Instrument
 from openbell.stores.port import Lease
 from openbell.stores.records import checkpoints
 from openbell.stores.records.ledger_head_file import HeadFile
-from openbell.stores.records.records import Access, Records
+from openbell.stores.records.records import RecordAccess, Records
 from openbell.stores.records.snapshot import View
 from openbell.trading.accounts import Account
 from openbell.trading.advance import Rules
@@ -91,7 +91,7 @@ class Setting:
     market: Market
     broker: Broker | None
     """None: paper."""
-    access: Access = Access.PRESENT
+    access: RecordAccess = RecordAccess.PRESENT
     line: type[Line] = Line
 
 
@@ -143,13 +143,13 @@ class Seat:
 
     async def settle(self, account: str) -> None:
         """As `TradingDesk.settle`: queries are answered even if the account could not be brought up to date."""
-        if self.records.access is Access.PAST:
+        if self.records.access is RecordAccess.PAST:
             return
         with suppress(DataError, UnknownSymbol, StoreError, Refused):
             await self.venue.settle(account)
 
     async def _settle_scenario(self) -> None:
-        if self.records.access is Access.SCENARIO:
+        if self.records.access is RecordAccess.SCENARIO:
             await self.settle(self.account)
 
     async def _write_checkpoints(self, lease: Lease | None, _until: int) -> int:

@@ -28,7 +28,7 @@ from openbell.market.errors import Refused, SettingsError
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.records.ledger_head_file import HeadFile
 from openbell.stores.records.records import Records
 from openbell.stores.records.sqlite import SqliteDatabase

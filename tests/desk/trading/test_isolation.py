@@ -102,7 +102,7 @@ def test_bars_that_cannot_be_read_at_once_are_read_one_by_one(tmp_path: Path, mo
             return real(series, *given)
 
         with monkeypatch.context() as patched:
-            patched.setattr(desk.store, "new_bars", broken)
+            patched.setattr(desk.store.versions, "new_bars", broken)
             patched.setattr(desk.store, "tail", not_of_eth)
             rises(desk, clock)
             await desk.trading.engine.step(None)
@@ -181,8 +181,10 @@ def test_bars_that_cannot_be_read_do_not_cost_the_engine_its_lease(
             tried += 1
             raise StoreError("the database of bars cannot be reached")
 
-        for name in ("new_bars", "tail", "read", "version", "changed", "resampled"):
+        for name in ("tail", "read", "resampled"):
             monkeypatch.setattr(desk.store, name, away)
+        for name in ("new_bars", "of", "changed"):
+            monkeypatch.setattr(desk.store.versions, name, away)
         desk.trading.start()
         engine = desk.trading.engine
         await until(lambda: engine.status.state is State.WORKING, "the lease")

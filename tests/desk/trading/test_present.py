@@ -25,9 +25,9 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
-from openbell.stores.records import engine_problems as stored_troubles
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.records import orders as queries
+from openbell.stores.records import progress as stored_troubles
 from openbell.trading.accounts import Unauthorized
 from openbell.trading.alerts import Type
 from openbell.trading.orders import Kind, Order, Side, State

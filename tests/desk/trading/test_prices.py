@@ -18,7 +18,7 @@ from openbell.market.clock import FixedClock
 from openbell.market.errors import NoData
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
-from openbell.stores.parquet import ParquetStore
+from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from openbell.trading.orders import Kind, Side
 from openbell.trading.request import request

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from openbell.stores.access import attempts, forms, grants
-from openbell.stores.access.attempts import Limit
+from openbell.stores.access import grants, users
 from openbell.stores.access.grants import ACCESS, REFRESH, Code, Grant, Token
 from openbell.stores.access.store import A_TABLE, AccessStore
-from openbell.stores.access.users import PassphraseHash, User
+from openbell.stores.access.users import Limit, PassphraseHash, User
 from openbell.stores.records.database import Database
-from openbell.stores.records.pool import Pool
-from openbell.stores.records.postgres import PostgresDatabase
+from openbell.stores.records.postgres import PoolLimits, PostgresDatabase
 from openbell.stores.records.sqlite import SqliteDatabase
 from tests.stores.records.partner import Say
 from tests.stores.records.places import Place
@@ -32,7 +30,7 @@ def token(kind: str, digest: str, seconds: float = 900) -> Token:
 class AccessPlace(Place):
     """A folder, or a PostgreSQL database."""
 
-    def database(self, pool: Pool = Pool()) -> Database:  # noqa: B008 - immutable
+    def database(self, pool: PoolLimits = PoolLimits()) -> Database:  # noqa: B008 - immutable
         if self.url:
             return PostgresDatabase(self.url, self.schema, pool, table=A_TABLE)
         return SqliteDatabase(self.folder / "access.sqlite", table=A_TABLE)
@@ -73,13 +71,13 @@ async def rotate(say: Say, place: AccessPlace) -> None:
 async def use_form(say: Say, place: AccessPlace) -> None:
     async with place.store() as store:
         await store.key()
-        say(await store.write(lambda connection: forms.use(connection, "n0nce", NOW + 60, NOW)))
+        say(await store.write(lambda connection: grants.use_form(connection, "n0nce", NOW + 60, NOW)))
 
 
 async def guess(say: Say, place: AccessPlace) -> None:
     """Five guesses; sends how many were allowed."""
     async with place.store() as store:
-        waits = [await store.write(lambda connection: attempts.begin(connection, LIMITS, NOW)) for _ in range(5)]
+        waits = [await store.write(lambda connection: users.begin_sign_in(connection, LIMITS, NOW)) for _ in range(5)]
     say(sum(wait == 0 for wait in waits))
 
 

@@ -17,21 +17,21 @@ from sqlalchemy import Connection, select
 from openbell.desk.settings import load
 from openbell.desk.settings.access import make_access
 from openbell.market.errors import InvalidParameter, Refused
-from openbell.stores.access import attempts, clients, forms, grants, static_tokens, users
-from openbell.stores.access.attempts import Limit
-from openbell.stores.access.clients import DOCUMENT, REGISTERED, Client
+from openbell.stores.access import clients, grants, static_tokens, users
+from openbell.stores.access.clients import DOCUMENT, REGISTERED, OAuthClient
 from openbell.stores.access.grants import ACCESS
 from openbell.stores.access.static_tokens import StaticToken
 from openbell.stores.access.store import AccessStore
 from openbell.stores.access.tables import metadata
 from openbell.stores.access.tables import tokens as token_table
+from openbell.stores.access.users import Limit
 from tests.servers.desks import awaited
 from tests.stores.access import places
 from tests.stores.access.places import CODE, GRANT, NOW, OPERATOR, AccessPlace, token
 from tests.stores.records.partner import Partner
 from tests.waiting import until
 
-CLIENT = Client(
+CLIENT = OAuthClient(
     "abc",
     REGISTERED,
     "An app",
@@ -222,7 +222,7 @@ async def test_an_expired_code_and_an_expired_refresh_token_cannot_be_used(place
 async def test_a_submitted_form_is_forgotten_once_it_has_expired(place: AccessPlace) -> None:
     async with place.store() as store:
         for now, accepted in ((NOW, True), (NOW + 59, False), (NOW + 60, True)):
-            used = await store.write(lambda connection, now=now: forms.use(connection, "n", now + 60, now))  # type: ignore[misc]
+            used = await store.write(lambda connection, now=now: grants.use_form(connection, "n", now + 60, now))  # type: ignore[misc]
             assert used is accepted
 
 
@@ -246,13 +246,13 @@ async def test_a_success_clears_the_user_and_takes_back_one_failure_of_the_addre
     async with place.store() as store:
 
         async def begun(now: float) -> float:
-            return await store.write(lambda connection: attempts.begin(connection, limits, now))
+            return await store.write(lambda connection: users.begin_sign_in(connection, limits, now))
 
         for _ in range(4):
             assert await begun(NOW) == 0
         assert await begun(NOW + 0.25) == 0.75
         assert await begun(NOW + 1) == 0
-        await store.write(lambda connection: attempts.succeed(connection, "user", "address"))
+        await store.write(lambda connection: users.end_sign_in(connection, "user", "address"))
         assert await begun(NOW + 2) == 0, "a success ends the lock that its own attempt caused"
         assert await begun(NOW + 2) == 2, "the address had four failures before: the fifth locks for 2 s"
 

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, func, insert, select, text
 
 from openbell.market.clock import FixedClock
 from openbell.market.errors import LeaseHeld, LeaseLost, StoreError
-from openbell.stores.lease_holders import this_process
+from openbell.stores.leases import this_process
 from openbell.stores.port import Lease
 from openbell.stores.records import leases
 from openbell.stores.records.journal import Journal, LedgerBroken, head_of

@@ -15,11 +15,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from openbell.market.errors import OpenbellError
-from openbell.stores.lease_holders import this_process
+from openbell.stores.leases import this_process
 from openbell.stores.records import leases
 from openbell.stores.records import ledger_head_file as heads
 from openbell.stores.records.journal import Journal
-from openbell.stores.records.pool import Pool
+from openbell.stores.records.postgres import PoolLimits
 from openbell.trading.ledger import Head
 from tests.stores.records.places import Place, decision
 
@@ -125,7 +125,7 @@ async def stall(say: Say, place: Place) -> None:
         os.kill(os.getpid(), signal.SIGSTOP)
         return seq
 
-    async with place.opened(pool=Pool(timeout=0.5)) as records:
+    async with place.opened(pool=PoolLimits(timeout=0.5)) as records:
         try:
             say(await records.write(work))
         except OpenbellError as error:

@@ -13,8 +13,7 @@ from sqlalchemy import Connection, select
 from openbell.market.clock import Clock, FixedClock
 from openbell.stores.records.database import Database
 from openbell.stores.records.ledger_head_file import HeadFile
-from openbell.stores.records.pool import Pool
-from openbell.stores.records.postgres import PostgresDatabase
+from openbell.stores.records.postgres import PoolLimits, PostgresDatabase
 from openbell.stores.records.records import Records
 from openbell.stores.records.sqlite import SqliteDatabase
 from openbell.stores.records.tables import ledger
@@ -42,18 +41,18 @@ class Place:
         """A new object for the head file."""
         return HeadFile(self.folder / "head")
 
-    def database(self, pool: Pool = Pool()) -> Database:  # noqa: B008 - immutable
+    def database(self, pool: PoolLimits = PoolLimits()) -> Database:  # noqa: B008 - immutable
         """A new database object."""
         return (
             PostgresDatabase(self.url, self.schema, pool, home=self.folder) if self.url else SqliteDatabase(self.path)
         )
 
-    def open(self, clock: Clock | None = None, pool: Pool = Pool()) -> Records:  # noqa: B008 - immutable
+    def open(self, clock: Clock | None = None, pool: PoolLimits = PoolLimits()) -> Records:  # noqa: B008 - immutable
         """Records as a process opens them."""
         return Records(self.database(pool), self.head, clock or FixedClock(NOON))
 
     @asynccontextmanager
-    async def opened(self, clock: Clock | None = None, pool: Pool = Pool()) -> AsyncIterator[Records]:  # noqa: B008
+    async def opened(self, clock: Clock | None = None, pool: PoolLimits = PoolLimits()) -> AsyncIterator[Records]:  # noqa: B008
         """The same, closed when the block ends."""
         records = self.open(clock, pool)
         try:

@@ -16,8 +16,7 @@ from sqlalchemy import Connection, inspect, text
 from openbell.market.errors import StoreError
 from openbell.stores.access.tables import ACCESS
 from openbell.stores.records import schema
-from openbell.stores.records.migrate import scripts, upgrade
-from openbell.stores.records.schema import Tables
+from openbell.stores.records.schema import Tables, scripts, upgrade
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import RECORDS, metadata
 from tests.stores.records import partner

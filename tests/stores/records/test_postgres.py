@@ -18,9 +18,7 @@ from sqlalchemy import Connection, insert, text
 
 from openbell.market.errors import SettingsError, StoreError, StoreTimeout
 from openbell.stores.records.journal import Journal
-from openbell.stores.records.pool import Pool
-from openbell.stores.records.postgres import PostgresDatabase
-from openbell.stores.records.postgres_url import read_url
+from openbell.stores.records.postgres import PoolLimits, PostgresDatabase, read_url
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import marks
@@ -74,7 +72,7 @@ class Observer:
 
 
 @asynccontextmanager
-async def observed(place: Place, pool: Pool) -> AsyncIterator[tuple[Records, Observer]]:
+async def observed(place: Place, pool: PoolLimits) -> AsyncIterator[tuple[Records, Observer]]:
     """Records with a pool, and an observer."""
     connection = await asyncpg.connect(place.url, server_settings={"application_name": "observer"})
     try:
@@ -92,7 +90,7 @@ async def observed(place: Place, pool: Pool) -> AsyncIterator[tuple[Records, Obs
 
 def test_the_least_number_of_connections_is_opened_and_kept(place: Place) -> None:
     async def main() -> None:
-        async with observed(place, Pool(least=3, idle=0.05)) as (records, observer):
+        async with observed(place, PoolLimits(least=3, idle=0.05)) as (records, observer):
             await records.read(quickly)
             await observer.until(lambda count: count == 3)
             for _ in range(20):
@@ -104,7 +102,7 @@ def test_the_least_number_of_connections_is_opened_and_kept(place: Place) -> Non
 
 def test_there_are_never_more_connections_than_the_most_and_callers_wait(place: Place) -> None:
     async def main() -> None:
-        async with observed(place, Pool(least=2, most=3)) as (records, observer):
+        async with observed(place, PoolLimits(least=2, most=3)) as (records, observer):
             seen = await asyncio.gather(*(records.read(slowly) for _ in range(15)))
             assert max(seen) == 3
             assert await observer.count() == 3
@@ -114,7 +112,7 @@ def test_there_are_never_more_connections_than_the_most_and_callers_wait(place: 
 
 def test_idle_connections_beyond_the_least_are_closed(place: Place) -> None:
     async def main() -> None:
-        async with observed(place, Pool(least=1, most=5, idle=0.4)) as (records, observer):
+        async with observed(place, PoolLimits(least=1, most=5, idle=0.4)) as (records, observer):
             await records.read(quickly)
             await asyncio.gather(*(records.read(slowly) for _ in range(10)))
             began = time.monotonic()
@@ -128,7 +126,7 @@ def test_idle_connections_beyond_the_least_are_closed(place: Place) -> None:
 
 def test_waiting_writers_leave_connections_to_readers(place: Place) -> None:
     async def main() -> None:
-        async with place.opened(pool=Pool(least=1, most=2)) as records:
+        async with place.opened(pool=PoolLimits(least=1, most=2)) as records:
             await records.write(put("first"))
             with in_line_before(place):
                 writers = [asyncio.ensure_future(records.write(put(f"w{n}"))) for n in range(6)]
@@ -166,7 +164,7 @@ def in_line_before(place: Place) -> Iterator[None]:
 
 def test_creating_the_same_schema_at_once_does_not_fail(place: Place) -> None:
     async def main() -> None:
-        databases = [place.database(Pool(least=0)) for _ in range(8)]
+        databases = [place.database(PoolLimits(least=0)) for _ in range(8)]
         assert await asyncio.gather(*(each.run(quickly, writing=False) for each in databases)) == [7] * 8
         await asyncio.gather(*(each.close() for each in databases))
 
@@ -182,7 +180,7 @@ def test_a_server_that_does_not_answer_raises_a_timeout_within_its_bound(place: 
             silent.bind(("127.0.0.1", 0))
             silent.listen()
             url = f"postgresql://me:{PASSWORD}@127.0.0.1:{silent.getsockname()[1]}/postgres"
-            async with replace(place, url=url).opened(pool=Pool(connect=0.3)) as records:
+            async with replace(place, url=url).opened(pool=PoolLimits(connect=0.3)) as records:
                 began = time.monotonic()
                 with pytest.raises(
                     StoreTimeout, match=r"no connection to PostgreSQL at 127.0.0.1:.* in 0.3 s"
@@ -233,7 +231,7 @@ def test_the_usual_options_of_a_url_are_understood(place: Place) -> None:
 
 def test_a_statement_that_takes_too_long_raises_a_timeout(place: Place) -> None:
     async def main() -> None:
-        async with observed(place, Pool(timeout=0.3)) as (records, _):
+        async with observed(place, PoolLimits(timeout=0.3)) as (records, _):
             assert await records.read(quickly) == 7
             with pytest.raises(StoreTimeout, match="did not answer in time"):
                 await records.read(asleep)
@@ -272,7 +270,7 @@ def test_the_next_call_survives_that_all_connections_were_ended(
     place: Place, server: PostgresServer, act: str, noticed: bool
 ) -> None:
     async def main() -> None:
-        async with observed(place, Pool(least=2, most=4)) as (records, _):
+        async with observed(place, PoolLimits(least=2, most=4)) as (records, _):
             await records.write(put("first"))
             await asyncio.gather(*(records.read(slowly) for _ in range(8)))
 
@@ -298,7 +296,7 @@ def test_a_restart_of_the_server_is_survived(
     place: Place, server: PostgresServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
-        async with place.opened(pool=Pool(least=2, idle=0.1)) as records:
+        async with place.opened(pool=PoolLimits(least=2, idle=0.1)) as records:
             assert isinstance(records.database, PostgresDatabase)
             await records.write(put("first"))
             server.stop()
@@ -386,7 +384,7 @@ def test_a_process_stopped_during_a_write_does_not_block_the_others(place: Place
 
 def test_cancelled_callers_leak_no_connection(place: Place) -> None:
     async def main() -> None:
-        async with observed(place, Pool(least=0, most=2)) as (records, observer):
+        async with observed(place, PoolLimits(least=0, most=2)) as (records, observer):
             await records.read(quickly)
             for _ in range(3):
                 callers = [asyncio.ensure_future(records.read(asleep)) for _ in range(6)]
@@ -410,7 +408,7 @@ def test_a_cancelled_caller_does_not_wait_until_its_connection_is_closed(
             await stalls.wait()
             await close(connection, **options)
 
-        async with place.opened(pool=Pool(least=0)) as records:
+        async with place.opened(pool=PoolLimits(least=0)) as records:
             await records.read(quickly)
             with monkeypatch.context() as patch:
                 patch.setattr(asyncpg.Connection, "close", close_late)
@@ -427,7 +425,7 @@ def test_a_cancelled_caller_does_not_wait_until_its_connection_is_closed(
 
 def test_a_connection_keeps_nothing_of_its_transactions(place: Place) -> None:
     async def main() -> None:
-        async with place.opened(pool=Pool(least=1, most=1)) as records:
+        async with place.opened(pool=PoolLimits(least=1, most=1)) as records:
 
             async def kept() -> int:
                 for _ in range(50):
@@ -445,7 +443,7 @@ def test_a_connection_keeps_nothing_of_its_transactions(place: Place) -> None:
 
 def test_a_caller_cancelled_while_connecting_leaks_no_connection(place: Place) -> None:
     async def main() -> None:
-        async with observed(place, Pool(least=0, most=2)) as (records, observer):
+        async with observed(place, PoolLimits(least=0, most=2)) as (records, observer):
             await records.read(quickly)
             await asyncio.gather(*(records.read(slowly) for _ in range(2)))
             assert isinstance(records.database, PostgresDatabase)
@@ -471,7 +469,7 @@ def test_a_server_whose_default_is_another_isolation_keeps_one_chain(place: Plac
     try:
 
         async def main() -> None:
-            desks = [place.open(pool=Pool(least=1)) for _ in range(4)]
+            desks = [place.open(pool=PoolLimits(least=1)) for _ in range(4)]
             await asyncio.gather(*(desk.write(put(f"d{n}")) for n, desk in enumerate(desks * 5)))
             assert await desks[0].read(lambda c: c.execute(text("SHOW synchronous_commit")).scalar()) == "on"
             await asyncio.gather(*(desk.close() for desk in desks))

@@ -13,8 +13,7 @@ from sqlalchemy import text
 from openbell.market.errors import LeaseHeld
 from openbell.stores.access.store import A_TABLE, AccessStore
 from openbell.stores.records import leases
-from openbell.stores.records.pool import Pool
-from openbell.stores.records.postgres import PostgresDatabase
+from openbell.stores.records.postgres import PoolLimits, PostgresDatabase
 from tests.stores.records.contract import put, rows, run
 from tests.stores.records.pgbouncer import PgBouncer
 from tests.stores.records.places import Place
@@ -52,7 +51,7 @@ def test_records_work_behind_a_proxy_and_every_table_is_in_its_schema(
 
 
 async def _work(place: Place, folder: Path) -> None:
-    pool = Pool(least=1, most=4)
+    pool = PoolLimits(least=1, most=4)
     async with place.opened(pool=pool) as one, place.opened(pool=pool) as other:
         await asyncio.gather(*(records.write(put(f"{n}")) for n, records in enumerate([one, other] * 10)))
         found = await asyncio.gather(*(records.read(rows) for records in [one, other] * 5))

@@ -17,8 +17,7 @@ from sqlalchemy import text
 
 from openbell.market.errors import StoreError
 from openbell.stores.records import failures
-from openbell.stores.records.pool import Pool
-from openbell.stores.records.postgres import PostgresDatabase
+from openbell.stores.records.postgres import PoolLimits, PostgresDatabase
 from tests.gateway.services import Authority, Certificate
 from tests.stores.records.postgres_server import PASSWORD, PostgresServer
 
@@ -87,7 +86,7 @@ def connect(url: str) -> str:
     """How a connection fails; empty if it works."""
 
     async def main() -> str:
-        database = PostgresDatabase(url, "tls", Pool(connect=5))
+        database = PostgresDatabase(url, "tls", PoolLimits(connect=5))
         try:
             with failures.translated(database.where):
                 await database.run(lambda connection: connection.execute(text("SELECT 1")), writing=False)

@@ -12,7 +12,7 @@ import pytest
 
 from openbell.market.clock import FixedClock
 from openbell.stores.records.journal import head_of
-from openbell.stores.records.records import Access, Records
+from openbell.stores.records.records import RecordAccess, Records
 from openbell.stores.records.snapshot import View
 from tests.stores.records.contract import put, run
 from tests.stores.records.places import NOON, Place
@@ -27,7 +27,7 @@ def place(on_sqlite: Place) -> Place:
 
 def scenario(place: Place, *, read_only: bool = False) -> Records:
     clock = FixedClock(NOON)
-    return Records(place.database(), place.head, clock, Access.SCENARIO, name="s", read_only=read_only)
+    return Records(place.database(), place.head, clock, RecordAccess.SCENARIO, name="s", read_only=read_only)
 
 
 def count(view: View) -> int:
@@ -70,7 +70,7 @@ def test_a_read_that_has_begun_does_not_see_the_file_before_its_tables(place: Pl
             fcntl.flock(head, fcntl.LOCK_EX)
             reading = asyncio.create_task(records.read(count))
             # The read has found no database, and waits for the head file now.
-            await until(lambda: records._empty is not None, "the read")
+            await until(lambda: records._tables.is_absent, "the read")
             with migrating(place):
                 writing = asyncio.create_task(records.write(put("first")))
                 await until(lambda: _migrates(records), "the write")

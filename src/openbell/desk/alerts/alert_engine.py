@@ -243,7 +243,9 @@ class AlertEngine:
         span = Span(int(since), until)
         covered = self._bars.feed.source is not None
         try:
-            found = await self._bars.threads.run(partial(self._bars.store.new_bars, wanted, span, covered=covered))
+            found = await self._bars.threads.run(
+                partial(self._bars.store.versions.new_bars, wanted, span, covered=covered)
+            )
         except Exception as error:  # noqa: BLE001 - each is read by itself
             self._failing.failed(_MINUTES, "all symbols", error)
             return {}
@@ -314,7 +316,7 @@ class AlertEngine:
         also removed if there are no current minutes: other bars then decide.
         """
         store = self._bars.store
-        version = store.version(Series(instrument))
+        version = store.versions.of(Series(instrument))
         ahead = store.tail(Series(instrument), 1, _EVER)
         if not self._are_current(ahead, until) or ahead.time[-1] >= until:
             self._versions.pop(instrument, None)

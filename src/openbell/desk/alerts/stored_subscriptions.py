@@ -106,7 +106,7 @@ class SubscriptionEngine:
         stored = await self._records.read(queries.all_stored)
         if not stored and not self._crossings.watches:
             return 0
-        state = (until, self._bars.store.changes())
+        state = (until, self._bars.store.versions.of_store())
         given: dict[Hashable, CrossingSubscription] = {each.subscription.id: each.subscription for each in stored}
         new = self._begin(stored)
         if new or state != self._read_at:

@@ -17,7 +17,7 @@ from openbell.market.bars import Bars, closed_at
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Adjustment, Origin, Source, adjustment_of
 from openbell.market.series import Series
-from openbell.stores.port import BarStore, Problem, Span
+from openbell.stores.port import BarStore, FileProblem, Span
 
 _COMPARED = 3
 """Bars that are fetched again on each side. A vendor corrects one bar now and then, but not three by the same factor."""
@@ -112,7 +112,7 @@ _DESCRIBED = re.compile(
 )
 
 
-def splits_in(problems: Iterable[Problem]) -> dict[str, Split]:
+def splits_in(problems: Iterable[FileProblem]) -> dict[str, Split]:
     """Returns the latest split of each symbol among the bars that were set aside; dividends change prices less."""
     found: dict[str, Split] = {}
     for problem in problems:

@@ -199,9 +199,9 @@ class Sourcing:
         """How many bars a part holds. Native bars are counted again only if the store has changed."""
         base = series.at(part.base)
         known = self._counted.get((series, part.base))
-        if known and known.part == part and not self._store.changed({base: known.version}):
+        if known and known.part == part and not self._store.versions.changed({base: known.version}):
             return known.count
-        version = self._store.version(base)
+        version = self._store.versions.of(base)
         found = self._store.count(base, series.timeframe, part.end)
         if part.start > 0:
             found -= self._store.count(base, series.timeframe, part.start)

@@ -154,14 +154,14 @@ class History:
 
     def _refusal(self, series: Series) -> _Refusal | None:
         found = self._refused.get(series)
-        return found if found and found.epoch == self._store.version(series).epoch else None
+        return found if found and found.epoch == self._store.versions.of(series).epoch else None
 
     def _refuse_span(self, series: Series, span: Span, error: SourceConflict) -> None:
         """Fetch a span no more until the stored bars are replaced. Logged once."""
         found = self._refusal(series)
         if not found:
             log.warning("%s; stored bars are used", error)
-            found = self._refused[series] = _Refusal(self._store.version(series).epoch, error)
+            found = self._refused[series] = _Refusal(self._store.versions.of(series).epoch, error)
         found.spans.append(span)
 
     async def fill(self, series: Series, span: Span) -> Failure | None:

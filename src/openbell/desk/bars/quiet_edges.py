@@ -52,7 +52,7 @@ class QuietEdges:
         """Returns True if imported minutes have a pause within a session that is as long."""
         if not seconds:
             return True
-        version = self._store.version(series)
+        version = self._store.versions.of(series)
         known = self._pauses.get((series, month))
         if known is None or known[0] != version:
             if len(self._pauses) >= _KEPT:

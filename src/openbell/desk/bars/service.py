@@ -128,7 +128,7 @@ class BarService:
         end = self.closed_until()
         rings = {each: ring for each in instruments if (ring := self._rings.get(Series(each, timeframe)))}
         versions = {series: version for ring in rings.values() for series, version in ring.versions.items()}
-        touched = {series.instrument for series in self.store.changed(versions)}
+        touched = {series.instrument for series in self.store.versions.changed(versions)}
         found = {each: ring.bars for each, ring in rings.items() if ring.current(RING, end) and each not in touched}
         if behind := [each for each in touched if rings[each].depth >= RING]:
             found |= await self._read_again(behind, timeframe, end)
@@ -174,7 +174,7 @@ class BarService:
     async def _newest(self, series: Series, depth: int, end: int) -> Bars:
         """At least the newest `depth` closed bars. Principals read them apart: one would wait in the other's queue."""
         ring = self._rings.get(series)
-        if ring and ring.current(depth, end) and not self.store.changed(ring.versions):
+        if ring and ring.current(depth, end) and not self.store.versions.changed(ring.versions):
             return ring.bars
         depth = max(depth, ring.depth) if ring else depth
         return await self._flights.run((CALLER.get(), series, end, depth), lambda: self._refresh(series, depth, end))
@@ -203,7 +203,7 @@ class BarService:
     def _read(self, series: Series, depth: int, end: int) -> Ring:
         """The newest `depth` bars, of which most are usually in memory."""
         candidates = self._sourcing.candidates(series)
-        versions = {each: self.store.version(each) for each in candidates}
+        versions = {each: self.store.versions.of(each) for each in candidates}
 
         def parts_since(count: int) -> list[Part]:
             start = lookback_start(series.instrument, series.timeframe, count, end)
@@ -227,9 +227,9 @@ class BarService:
         """A ring as it is now, if nothing but new minutes was added; None if more has changed."""
         series, minutes = ring.bars.series, Series(ring.bars.instrument)
         native = {each: version for each, version in ring.versions.items() if each != minutes}
-        if ring.versions.keys() != versions.keys() or (native and self.store.changed(native)):
+        if ring.versions.keys() != versions.keys() or (native and self.store.versions.changed(native)):
             return None
-        changed = self.store.changed_since(minutes, ring.versions[minutes])
+        changed = self.store.versions.changed_since(minutes, ring.versions[minutes])
         again = ring.end if changed is None else max(0, min(changed, ring.end))
         again = bucket_start(series.instrument, series.timeframe, again)
         first = int(ring.bars.time[0])

@@ -35,7 +35,7 @@ class StoredInstruments:
         On the event loop, those known before are also returned while a thread asks a database.
         """
         with suppress(StoreError):
-            state = self._store().changes()
+            state = self._store().versions.of_store()
             if state != self._state:
                 if self._is_remote and self._state is not None and _in_event_loop():
                     self._read_soon(state)

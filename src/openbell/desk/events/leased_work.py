@@ -12,7 +12,7 @@ from itertools import count
 from openbell.desk.events.leases import Leases
 from openbell.desk.events.supervision import State, WorkStatus
 from openbell.market.errors import LeaseHeld, LeaseLost, Refused, SettingsError, StoreError
-from openbell.stores.lease_holders import this_process
+from openbell.stores.leases import this_process
 from openbell.stores.port import Lease
 from openbell.stores.records.journal import LedgerBroken
 

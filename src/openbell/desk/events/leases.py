@@ -69,7 +69,7 @@ class LeasesInBarStore:
 
     place = "the store"
 
-    def __init__(self, leases: port.Leases, threads: Threads) -> None:
+    def __init__(self, leases: port.StoreLeases, threads: Threads) -> None:
         self._leases = leases
         self._threads = threads
 

@@ -62,12 +62,12 @@ class TradedMinutes:
         versions = {Series(each): found.version for each, found in known.items() if found.since <= start}
         if not versions:
             return {}
-        found = self._bars.store.new_bars(versions, Span(start, end))
+        found = self._bars.store.versions.new_bars(versions, Span(start, end))
         return {series.instrument: bars for series, bars in found.items()}
 
     def _remember(self, series: Series) -> None:
         """Keep the version of a series, after which `new` reads its new minutes."""
-        version = self._bars.store.version(series)
+        version = self._bars.store.versions.of(series)
         last = self._bars.store.tail(series, 1, _EVER)
         if len(last) and version.epoch % 2 == 0:  # otherwise it is being changed
             self._known[series.instrument] = _Known(version, int(last.time[-1]) + MINUTE)

@@ -28,8 +28,8 @@ from openbell.market.instruments import parse
 from openbell.stores.port import Lease
 from openbell.stores.records import orders as queries
 from openbell.stores.records import progress, switches
-from openbell.stores.records.engine_problems import account_of, trouble_of
 from openbell.stores.records.journal import Journal
+from openbell.stores.records.progress import account_of, trouble_of
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
 from openbell.trading.accounts import PAPER, Account

@@ -14,9 +14,9 @@ from openbell.market.bars import MINUTE, Bars
 from openbell.market.errors import OpenbellError, StoreTimeout
 from openbell.market.instruments import parse
 from openbell.market.series import Series
-from openbell.stores.records import engine_problems
 from openbell.stores.records import orders as queries
-from openbell.stores.records.engine_problems import trouble_of
+from openbell.stores.records import progress
+from openbell.stores.records.progress import trouble_of
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
 from openbell.trading.costs import Costs
@@ -107,7 +107,7 @@ class Reasons:
         found = [account for name in accounts if (account := queries.account(view, name)) is not None]
         return _Known(
             self._halted(view),
-            {name: reason for name, (_, reason) in engine_problems.all_troubles(view).items()},
+            {name: reason for name, (_, reason) in progress.all_troubles(view).items()},
             {account.name: frozenset(self._books.book(view, account).positions) for account in found},
         )
 

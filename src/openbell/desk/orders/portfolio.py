@@ -15,7 +15,7 @@ from openbell.market.digits import average
 from openbell.market.errors import DataError, StoreError
 from openbell.market.instruments import Instrument
 from openbell.stores.records import orders as queries
-from openbell.stores.records.fill_times import opening_times
+from openbell.stores.records.orders import opening_times
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
 from openbell.trading import amounts

@@ -129,14 +129,14 @@ class Prices:
             at, version, value = self._before.get(instrument.symbol, (None, None, None))
             if at != moment or version is None or value is None:
                 continue
-            changed = store.changed_since(Series(instrument), version)
+            changed = store.versions.changed_since(Series(instrument), version)
             if changed is None or changed >= moment:
                 found[instrument.symbol] = value
         return found
 
     async def _close_before(self, instrument: Instrument, moment: int) -> Decimal | None:
         series = Series(instrument)
-        version = await self._bars.threads.run(self._bars.store.version, series)
+        version = await self._bars.threads.run(self._bars.store.versions.of, series)
         await self._bars.fill(instrument, Span(lookback_start(instrument, Timeframe.M1, 2, moment), moment))
         bars = await self._bars.threads.run(self.minutes.newest, series, moment)
         if not len(bars):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from openbell.market.clock import Clock
 from openbell.market.errors import OpenbellError
 from openbell.stores.port import Lease
-from openbell.stores.records import engine_problems
+from openbell.stores.records import progress
 from openbell.stores.records.journal import in_view
 from openbell.stores.records.records import Records
 
@@ -36,13 +36,13 @@ class RecordedTroubles:
     async def set(self, name: str, reason: str | None, lease: Lease | None) -> None:
         """Record a problem if it has changed; None: it is over."""
         if self._known is None or self._known_of != self._records.replaced:
-            found = await self._records.read(engine_problems.all_troubles)
+            found = await self._records.read(progress.all_troubles)
             self._known, self._known_of = {n: why for n, (_, why) in found.items()}, self._records.replaced
         if self._known.get(name) == reason:
             return
         since = self._clock.epoch()
         try:
-            await self._records.write(in_view(engine_problems.set_trouble), name, since, reason, lease=lease)
+            await self._records.write(in_view(progress.set_trouble), name, since, reason, lease=lease)
         except OpenbellError as error:
             log.debug("%s", error)
             return

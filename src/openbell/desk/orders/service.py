@@ -29,9 +29,8 @@ from openbell.market.errors import (
     TooManyOrders,
 )
 from openbell.stores.records import orders as queries
-from openbell.stores.records.fill_times import last_fill_times
 from openbell.stores.records.journal import Journal
-from openbell.stores.records.orders import OrderPage
+from openbell.stores.records.orders import OrderPage, last_fill_times
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
 from openbell.trading import amounts

@@ -16,19 +16,18 @@ from zlib import crc32
 
 from openbell.desk.settings import DEFAULT_SEED
 from openbell.market.errors import InvalidParameter, Refused, SettingsError
-from openbell.stores.records import as_of, leases
+from openbell.stores.records import leases, snapshot
 from openbell.stores.records.database import Database
 from openbell.stores.records.journal import head_of
 from openbell.stores.records.ledger_head_file import HeadFile
-from openbell.stores.records.records import Access, Records
+from openbell.stores.records.records import RecordAccess, Records
 from openbell.stores.records.snapshot import View
 from openbell.trading.accounts import PAPER
 
 if TYPE_CHECKING:
     from openbell.desk.settings import Settings
     from openbell.market.clock import Clock
-    from openbell.stores.records.pool import Pool
-    from openbell.stores.records.postgres import PostgresDatabase
+    from openbell.stores.records.postgres import PoolLimits, PostgresDatabase
 
 _SEED = re.compile(r"-?\d{1,18}")
 _LONGEST_SCHEMA = 63
@@ -39,9 +38,9 @@ ENGINE = "engine"
 
 def make_records(settings: Settings, clock: Clock, scenario: str | None = None) -> Records:
     """Returns the records of a scenario, or of the present if there is none, with the access that the clock allows."""
-    present = Access.PAST if settings.other_clock else Access.PRESENT
-    access = present if scenario is None else Access.SCENARIO
-    creates = not settings.read_only and access is not Access.PAST
+    present = RecordAccess.PAST if settings.other_clock else RecordAccess.PRESENT
+    access = present if scenario is None else RecordAccess.SCENARIO
+    creates = not settings.read_only and access is not RecordAccess.PAST
     database: Database
     if settings.database_url:
         database = _postgres(settings, scenario, creates=creates)
@@ -83,11 +82,11 @@ def _postgres(settings: Settings, scenario: str | None, *, creates: bool = True)
     )
 
 
-def postgres_pool(settings: Settings) -> Pool:
+def postgres_pool(settings: Settings) -> PoolLimits:
     """Returns the limits of connections to PostgreSQL."""
-    from openbell.stores.records.pool import Pool
+    from openbell.stores.records.postgres import PoolLimits
 
-    return Pool(
+    return PoolLimits(
         least=settings.pool_postgres_min,
         most=settings.pool_postgres_max,
         idle=settings.pool_postgres_idle,
@@ -156,7 +155,7 @@ class Scenarios:
         """Returns its number of ledger entries, its latest time, and the holder of its engine lease."""
 
         def work(view: View) -> tuple[int, float, str | None]:
-            return head_of(view.connection).seq, as_of.last_moment(view), leases.any_holder(view, ENGINE)
+            return head_of(view.connection).seq, snapshot.last_moment(view), leases.any_holder(view, ENGINE)
 
         records = self._records(name)
         try:

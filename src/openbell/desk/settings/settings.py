@@ -11,7 +11,6 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 from openbell.backtest.wire.limits import MOST_MESSAGE_MB, USUAL_MESSAGE_MB
 from openbell.brokers.registry import all_brokers
@@ -42,6 +41,7 @@ from openbell.desk.settings.log_levels import FORMATS, LEVELS, room_levels
 from openbell.desk.settings.setting import Setting, of_field, of_option, setting
 from openbell.feeds.registry import all_feeds, feed_of
 from openbell.market.provenance import Origin
+from openbell.stores.registry import StoreBackend, StoreSelection, backend_of
 
 DEFAULT_HOME = Path("~/.openbell")
 DEFAULT_SEED, DEFAULT_SCENARIO = 7, "as-of"
@@ -366,15 +366,19 @@ class Settings:
         return feed_of(self.feed).origin is Origin.SIMULATED
 
     @property
+    def store_backend(self) -> StoreBackend:
+        """The kind of store that holds the bars."""
+        # Without a live feed, other programs write to a database.
+        shared = feed_of(self.feed).origin in {Origin.IMPORTED, Origin.REPLAY}
+        return backend_of(StoreSelection(self.by_name, self.market_folder, self.simulated, shared))
+
+    @property
     def bar_folder(self) -> Path:
         """The folder of bars. Simulated bars have a folder of their own, so that they are never served as real ones.
 
-        If bars are in InfluxDB, the folder holds new bars until they are copied there, and metadata.
+        If bars are in a database, the folder holds new bars until they are copied there, and metadata.
         """
-        if not self.influx_url:
-            return self.market_folder / "data"
-        place = f"{self.influx_url.rstrip('/')} {self.influx_database}"
-        return self.market_folder / f"influx/{crc32(place.encode()):08x}"
+        return self.store_backend.folder
 
     @property
     def market_folder(self) -> Path:
@@ -418,7 +422,7 @@ class Settings:
 
     @property
     def by_name(self) -> dict[str, Any]:
-        """All settings by name, for feeds and brokers."""
+        """All settings by name, for stores, feeds and brokers."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "options"} | dict(
             self.options
         )

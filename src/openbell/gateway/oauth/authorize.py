@@ -25,9 +25,8 @@ from openbell.gateway.oauth.secret_texts import CODE, digest, new_secret
 from openbell.market.clock import Clock
 from openbell.market.errors import OpenbellError
 from openbell.protocol.session import Scope
-from openbell.stores.access import forms as used_forms
 from openbell.stores.access import grants
-from openbell.stores.access.clients import Client
+from openbell.stores.access.clients import OAuthClient
 from openbell.stores.access.grants import Code, Grant
 from openbell.stores.access.scopes import with_included
 from openbell.stores.access.store import AccessStore
@@ -78,7 +77,7 @@ class Authorize:
         problem = "" if await self._sign_in.has_users() else _NO_USERS
         return await self._form(client, asked, problem=problem)
 
-    def _checked(self, client: Client, redirect_uri: str, parameters: dict[str, str]) -> AuthorizationRequest:
+    def _checked(self, client: OAuthClient, redirect_uri: str, parameters: dict[str, str]) -> AuthorizationRequest:
         """Returns the request that parameters make. Raises `OAuthFault` with an error for the client."""
         if required(parameters, "response_type") != "code":
             raise OAuthFault("unsupported_response_type", "response_type must be code")
@@ -98,7 +97,7 @@ class Authorize:
         return AuthorizationRequest(client.id, redirect_uri, ordered, resource, challenge, parameters.get("state"))
 
     async def _form(
-        self, client: Client, asked: AuthorizationRequest, status: int = 200, *, problem: str = "", name: str = ""
+        self, client: OAuthClient, asked: AuthorizationRequest, status: int = 200, *, problem: str = "", name: str = ""
     ) -> HTMLResponse:
         sealed = (await self._forms()).seal(asked, self._clock.epoch())
         consent = Consent(client, asked, self._resources.base, sealed.token, problem=problem)
@@ -136,7 +135,7 @@ class Authorize:
         now = self._clock.epoch()
         opened = (await self._forms()).open(fields.get("form", ""), request.headers.getlist("cookie"), now)
         asked = opened.request
-        if not await self._store.write(used_forms.use, opened.nonce, opened.expires_at, now):
+        if not await self._store.write(grants.use_form, opened.nonce, opened.expires_at, now):
             raise OAuthFault("invalid_request", "The form was sent before. Go back and start again.", 403)
         if fields.get("action") == "deny":
             self._record.add(request, "consent", "refused", client=asked.client_id, scopes=asked.scopes)
@@ -157,7 +156,7 @@ class Authorize:
             return await self._form(client, asked, 403, problem=_WRONG, name=name)
         return await self._locked(client, asked, user, name)
 
-    async def _locked(self, client: Client, asked: AuthorizationRequest, locked: Locked, name: str) -> Response:
+    async def _locked(self, client: OAuthClient, asked: AuthorizationRequest, locked: Locked, name: str) -> Response:
         seconds = ceil(locked.seconds)
         text = f"Too many sign-ins have failed. Try again in {seconds} seconds."
         page = await self._form(client, asked, 429, problem=text, name=name)
@@ -212,7 +211,7 @@ def as_pages(handler: Handler) -> Handler:
     return handle
 
 
-def _redirect_uri(client: Client, wanted: str | None) -> str:
+def _redirect_uri(client: OAuthClient, wanted: str | None) -> str:
     """Returns the redirect URI of a request. Raises `OAuthFault`; then nobody may be redirected."""
     if wanted is None and len(client.redirect_uris) == 1:
         return client.redirect_uris[0]

@@ -24,7 +24,7 @@ from openbell.gateway.oauth.secret_texts import CLIENT_SECRET, digest, equal, ne
 from openbell.market.clock import Clock
 from openbell.net.rates import Rate
 from openbell.stores.access import clients
-from openbell.stores.access.clients import REGISTERED, Client
+from openbell.stores.access.clients import REGISTERED, OAuthClient
 from openbell.stores.access.store import AccessStore
 
 MOST_REGISTERED = 1000
@@ -49,7 +49,7 @@ class Clients:
         self._documents = documents
         self._clock = clock
 
-    async def find(self, client_id: str, address: str) -> Client:
+    async def find(self, client_id: str, address: str) -> OAuthClient:
         """Returns the client of an id, whose metadata document may be fetched for an address. Raises `OAuthFault`."""
         if client_id.startswith("https://"):
             return await self._documents.client(client_id, address)
@@ -57,7 +57,7 @@ class Clients:
             raise OAuthFault("invalid_client", "the client is unknown: it must register first")
         return found
 
-    async def authenticate(self, request: Request, form: dict[str, str]) -> Client:
+    async def authenticate(self, request: Request, form: dict[str, str]) -> OAuthClient:
         """Returns the client that sent a request to the token endpoint. Raises `OAuthFault`.
 
         Its id and secret are in the form, or in the header Authorization. A document is not fetched here: tokens are bound
@@ -78,7 +78,7 @@ class Clients:
             raise OAuthFault("invalid_client", _WRONG, 401, **scheme)
         return client
 
-    async def _stored(self, client_id: str) -> Client | None:
+    async def _stored(self, client_id: str) -> OAuthClient | None:
         if len(client_id) > _LONGEST_ID or not client_id.isascii() or not client_id.isprintable():
             return None
         return await self._store.read(clients.find, client_id)
@@ -93,7 +93,7 @@ class Clients:
         found = read_description(data, "client_secret_basic")
         secret = None if found.auth_method == "none" else new_secret(CLIENT_SECRET)
         now, address = self._clock.epoch(), address_of(request)
-        client = Client(
+        client = OAuthClient(
             secrets.token_urlsafe(16),
             REGISTERED,
             found.name,
@@ -123,7 +123,7 @@ class Clients:
         issued = {} if secret is None else {"client_secret": secret, "client_secret_expires_at": 0}
         return json_response({**answer, **shown, **issued}, 201)
 
-    async def _keep(self, client: Client, now: float) -> None:
+    async def _keep(self, client: OAuthClient, now: float) -> None:
         """Write a registered client. Raises `OAuthFault` if there are too many."""
         await self._require_few(client, now)
         async with self._keeping:  # so that requests that come at once are counted one after the other
@@ -136,7 +136,7 @@ class Clients:
                 text = "too many registered clients: try again later"
                 raise OAuthFault("temporarily_unavailable", text, 503, Retry_After="600")
 
-    async def _require_few(self, client: Client, now: float) -> None:
+    async def _require_few(self, client: OAuthClient, now: float) -> None:
         """Raise `OAuthFault` if the address of a client has registered as many as it may."""
         since = now - _HOUR
         of_address = await self._store.read(clients.count_registered, client.address, since)

@@ -17,7 +17,7 @@ from openbell.gateway.oauth import redirects
 from openbell.gateway.oauth.forms import AuthorizationRequest
 from openbell.gateway.oauth.scopes import SENTENCES, in_order
 from openbell.market.foreign_text import one_visible_line
-from openbell.stores.access.clients import DOCUMENT, Client
+from openbell.stores.access.clients import DOCUMENT, OAuthClient
 
 STYLE = """
 :root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
@@ -44,7 +44,7 @@ _HOSTS = "The name of a host in another alphabet is shown in its technical form 
 class Consent:
     """What a consent page shows."""
 
-    client: Client
+    client: OAuthClient
     request: AuthorizationRequest
     base: str
     """The URL of the gateway."""
@@ -92,7 +92,7 @@ def message_page(title: str, text: str, status: int, link: tuple[str, str] | Non
     return _page(title, f"<h1>{escape(title)}</h1><p>{escape(text)}</p>{shown}", status)
 
 
-def _identity(client: Client) -> str:
+def _identity(client: OAuthClient) -> str:
     if client.kind == DOCUMENT:
         return f"Verified: described by {escape(client.id)}"
     return "Not verified: the client chose its name itself"
@@ -103,7 +103,7 @@ def _destination(uri: str) -> str:
     return f"{host} (a program on your own computer)" if redirects.is_loopback(uri) else host
 
 
-def _warning(client: Client, request: AuthorizationRequest) -> str:
+def _warning(client: OAuthClient, request: AuthorizationRequest) -> str:
     notes = []
     if redirects.is_loopback(request.redirect_uri):
         notes.append("Any program on your computer can use this name. Continue only if you have just started it.")

@@ -23,7 +23,7 @@ from openbell.market.clock import Clock
 from openbell.market.errors import OpenbellError
 from openbell.net.rates import Rate
 from openbell.stores.access import clients
-from openbell.stores.access.clients import DOCUMENT, Client
+from openbell.stores.access.clients import DOCUMENT, OAuthClient
 from openbell.stores.access.store import AccessStore
 
 log = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class Documents:
         self._limits = Limits({_OF_ADDRESS: OF_ADDRESS, _IN_ALL: IN_ALL})
         self._failed: dict[str, tuple[float, OAuthFault]] = {}
 
-    async def client(self, url: str, address: str) -> Client:
+    async def client(self, url: str, address: str) -> OAuthClient:
         """Returns the client that a document describes, which is fetched for an address. Raises `OAuthFault`."""
         known = await self._store.read(clients.find, url)
         now = self._clock.epoch()
@@ -115,7 +115,7 @@ class Documents:
         self._failed.pop(url, None)
         return client
 
-    async def _fetch(self, url: str, now: float) -> Client:
+    async def _fetch(self, url: str, now: float) -> OAuthClient:
         if not is_document_url(url):
             raise OAuthFault("invalid_client", "client_id is not the URL of a metadata document")
         try:
@@ -154,7 +154,7 @@ def is_document_url(client_id: str) -> bool:
     return _HOST.fullmatch(parts.hostname or "") is not None and not {".", ".."} & set(segments)
 
 
-def _read(url: str, answer: Answer, now: float) -> Client:
+def _read(url: str, answer: Answer, now: float) -> OAuthClient:
     """Returns the client that a response describes. Raises `OAuthFault`."""
     headers = {name.lower(): value for name, value in answer.headers.items()}
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -175,4 +175,4 @@ def _read(url: str, answer: Answer, now: float) -> Client:
     age = _MAX_AGE.search(headers.get("cache-control", ""))
     fresh = min(most, max(least, float(age[1]))) if age else default
     uris, grant_types = found.redirect_uris, found.grant_types
-    return Client(url, DOCUMENT, found.name, uris, grant_types, created_at=now, fresh_until=now + fresh)
+    return OAuthClient(url, DOCUMENT, found.name, uris, grant_types, created_at=now, fresh_until=now + fresh)

@@ -14,10 +14,9 @@ from openbell.desk.settings.principals import LONGEST_PASSPHRASE, SUBJECT
 from openbell.gateway.guard.limits import SIGN_IN, Limits
 from openbell.gateway.oauth.secret_texts import digest
 from openbell.market.clock import Clock
-from openbell.stores.access import attempts, users
-from openbell.stores.access.attempts import Limit
+from openbell.stores.access import users
 from openbell.stores.access.store import AccessStore
-from openbell.stores.access.users import PassphraseHash, User
+from openbell.stores.access.users import Limit, PassphraseHash, User
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +86,7 @@ class SignIn:
         user_key, address_key = f"user {digest(name)}", f"address {address}"
         limits = {user_key: USER_LIMIT, address_key: ADDRESS_LIMIT}
         now = self._clock.epoch()
-        wait = await self._store.write(attempts.begin, limits, now)
+        wait = await self._store.write(users.begin_sign_in, limits, now)
         shown = name if SUBJECT.fullmatch(name) else "an impossible name"
         if wait > 0:
             log.warning("a sign-in as %s from %s was refused: locked for %.0f s", shown, address, wait)
@@ -99,7 +98,7 @@ class SignIn:
         if user is None or not right:
             log.warning("a sign-in as %s from %s failed", shown, address)
             return None
-        await self._store.write(attempts.succeed, user_key, address_key)
+        await self._store.write(users.end_sign_in, user_key, address_key)
         return user
 
     async def has_users(self) -> bool:

@@ -27,7 +27,7 @@ from openbell.gateway.oauth.scopes import scope_text
 from openbell.gateway.oauth.secret_texts import base64url, derived, digest, equal, is_secret, new_secret
 from openbell.market.clock import Clock
 from openbell.stores.access import grants
-from openbell.stores.access.clients import Client
+from openbell.stores.access.clients import OAuthClient
 from openbell.stores.access.grants import ACCESS, REFRESH, Code, Grant, Token
 from openbell.stores.access.scopes import with_included
 from openbell.stores.access.store import AccessStore
@@ -103,7 +103,7 @@ class TokenEndpoint:
                 self._record.add(request, "revoke", "ok", user=found.grant.subject, client=client.id)
         return json_response({})
 
-    async def _for_code(self, client: Client, form: dict[str, str]) -> Issued:
+    async def _for_code(self, client: OAuthClient, form: dict[str, str]) -> Issued:
         text, verifier = required(form, "code"), required(form, "code_verifier")
         if not _VERIFIER.fullmatch(verifier):
             raise OAuthFault("invalid_grant", "code_verifier must have 43 to 128 characters: letters, digits, - . _ ~")
@@ -121,14 +121,14 @@ class TokenEndpoint:
             raise _bad_code()
         return Issued(access.access, refresh, access.stored)
 
-    async def _find_code(self, text: str, client: Client) -> Code:
+    async def _find_code(self, text: str, client: OAuthClient) -> Code:
         if is_secret(text, secret_texts.CODE):
             found = await self._store.read(grants.find_code, digest(text))
             if found is not None and found.grant.client_id == client.id:
                 return found
         raise _bad_code()
 
-    async def _for_refresh(self, client: Client, form: dict[str, str]) -> Issued:
+    async def _for_refresh(self, client: OAuthClient, form: dict[str, str]) -> Issued:
         text = required(form, "refresh_token")
         old = None
         if is_secret(text, secret_texts.REFRESH):

@@ -15,7 +15,7 @@ _SIGN_IN_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class OAuthClient:
     """A client as it described itself."""
 
     id: str
@@ -34,23 +34,23 @@ class Client:
     """When a document must be fetched again."""
 
 
-def find(connection: Connection, client_id: str) -> Client | None:
+def find(connection: Connection, client_id: str) -> OAuthClient | None:
     """Returns the client of an id; None if there is none."""
     row = connection.execute(select(clients).where(clients.c.id == client_id)).first()
     if row is None:
         return None
     lists = {name: tuple(getattr(row, name)) for name in ("redirect_uris", "grant_types")}
-    return Client(**{**row._asdict(), **lists})
+    return OAuthClient(**{**row._asdict(), **lists})
 
 
-def put(connection: Connection, client: Client) -> None:
+def put(connection: Connection, client: OAuthClient) -> None:
     """Add a client, or replace the one of the same id."""
-    values = {name: getattr(client, name) for name in Client.__dataclass_fields__}
+    values = {name: getattr(client, name) for name in OAuthClient.__dataclass_fields__}
     if not connection.execute(update(clients).where(clients.c.id == client.id), values).rowcount:
         connection.execute(insert(clients), values)
 
 
-def put_within(connection: Connection, client: Client, most: int, now: float) -> bool:
+def put_within(connection: Connection, client: OAuthClient, most: int, now: float) -> bool:
     """Write a client if there are fewer than `most` of its kind, or there is an old one to remove. Returns True if so."""
     if find(connection, client.id) is None and not make_room(connection, client.kind, most, now - _SIGN_IN_SECONDS):
         return False

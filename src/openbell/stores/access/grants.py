@@ -1,4 +1,4 @@
-"""Queries about grants (a user's consent to a client), their authorization codes, and their tokens."""
+"""Queries about grants (a user's consent to a client), the forms of consents, their authorization codes and tokens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, Table, delete, insert, select, update
 
 from openbell.stores.access import scopes as stored
-from openbell.stores.access.tables import clients, codes, grants, tokens, users
+from openbell.stores.access.tables import clients, codes, forms, grants, tokens, users
 
 ACCESS = "access"
 REFRESH = "refresh"
@@ -31,7 +31,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
+class ListedConsent:
     """A consent that is valid, as a list shows it."""
 
     grant: Grant
@@ -165,7 +165,7 @@ def revoke_all_of(connection: Connection, subject: str, now: float) -> None:
     connection.execute(update(grants).where(current), {"revoked_at": now})
 
 
-def listed(connection: Connection, now: float) -> list[Consent]:
+def listed(connection: Connection, now: float) -> list[ListedConsent]:
     """Returns the consents that are valid, the newest first. Their scopes are those that their users still have."""
     selected = select(grants, users.c.scopes.label("user_scopes"), clients.c.name.label("client_name"))
     joined = selected.join(users, users.c.name == grants.c.subject).outerjoin(
@@ -176,7 +176,7 @@ def listed(connection: Connection, now: float) -> list[Consent]:
     for row in connection.execute(valid.order_by(grants.c.created_at.desc())):
         left = stored.left(row.scopes, row.user_scopes)
         grant = Grant(row.id, row.client_id, row.subject, left, row.resource, row.created_at)
-        found.append(Consent(grant, row.client_name or "", row.expires_at))
+        found.append(ListedConsent(grant, row.client_name or "", row.expires_at))
     return found
 
 
@@ -206,3 +206,12 @@ def _grant(row: Row[Any]) -> Grant:
     return Grant(
         row.grant_id, row.grant_client_id, row.grant_subject, granted, row.grant_resource, row.grant_created_at
     )
+
+
+def use_form(connection: Connection, nonce: str, expires_at: float, now: float) -> bool:
+    """Mark a consent form as submitted. Returns True for exactly one caller."""
+    connection.execute(delete(forms).where(forms.c.expires_at <= now))
+    if connection.execute(select(forms.c.nonce).where(forms.c.nonce == nonce)).first():
+        return False
+    connection.execute(insert(forms), {"nonce": nonce, "expires_at": expires_at})
+    return True

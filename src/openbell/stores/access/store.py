@@ -6,20 +6,16 @@ one writer at a time, in all processes.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import time
 from collections.abc import Callable, Hashable
-from functools import partial
 from typing import TypeVar, TypeVarTuple
 
 from sqlalchemy import Connection, insert, select
 
-from openbell.market.errors import Refused, StoreError
+from openbell.market.errors import Refused
 from openbell.stores.access.tables import ACCESS, keys
-from openbell.stores.records import failures, schema
-from openbell.stores.records.database import Database
-from openbell.stores.records.empty_database import EmptyDatabase
+from openbell.stores.records.database import Database, MigratedDatabase
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -37,12 +33,10 @@ class AccessStore:
         """With `read_only` nothing is created or written; a database that does not exist is read as an empty one."""
         self.database = database
         self._read_only = read_only
-        self._preparing = asyncio.Lock()
-        self._ready = False
+        self._tables = MigratedDatabase(database, ACCESS, "the users and tokens", read_only=read_only)
         self._writes = 0
         self._looked_at = -_LOOK_SECONDS
         self._seen: Hashable = None
-        self._empty: EmptyDatabase | None = None
         self._key: bytes | None = None
 
     def version(self) -> Hashable:
@@ -57,14 +51,12 @@ class AccessStore:
 
     async def read(self, work: Callable[[Connection, *Ts], T], *given: *Ts) -> T:
         """Call a function with a consistent view and what is `given`, and return its result. Raises `StoreError`."""
-        await self._prepare()
+        await self._tables.prepare()
 
         def transaction(connection: Connection) -> T:
             return work(connection, *given)
 
-        if self._empty is not None:
-            return self._empty.read(transaction)
-        return await self._run(transaction, writing=False)
+        return await self._tables.run(transaction, writing=False)
 
     async def write(self, work: Callable[[Connection, *Ts], T], *given: *Ts) -> T:
         """Call a function that may write, also with what is `given`, and return its result.
@@ -73,20 +65,16 @@ class AccessStore:
         """
         if self._read_only:
             raise Refused("this desk was started with --read-only: it writes nothing")
-        await self._prepare()
+        await self._tables.prepare()
 
         def transaction(connection: Connection) -> T:
-            schema.wait_for_writers(connection)
-            schema.check_version(connection, ACCESS)
+            self._tables.begin_write(connection)
             result = work(connection, *given)
             self.database.announce(connection)
             return result
 
         try:
-            return await self._run(transaction, writing=True)
-        except schema.OtherVersion:
-            self._ready = False  # the next call migrates older tables, and refuses newer ones
-            raise
+            return await self._tables.run(transaction, writing=True)
         finally:
             self._writes += 1
 
@@ -102,45 +90,7 @@ class AccessStore:
 
     async def close(self) -> None:
         """Close all files and connections."""
-        await self.database.close()
-        if self._empty is not None:
-            self._empty.close()
-
-    async def _prepare(self) -> None:
-        """Create or migrate the tables once. Raises `StoreError`."""
-        if not self._ready:
-            async with self._preparing:
-                self._ready = await self._migrate()
-
-    async def _migrate(self) -> bool:
-        """Returns False if there are no tables and this store must not create them."""
-        if self._ready:
-            return True
-        if self._read_only and not await self._exists():
-            self._empty = self._empty or EmptyDatabase(ACCESS)
-            return False
-        if not await self._run(partial(schema.is_newest, tables=ACCESS), writing=False):
-            await self._upgrade()
-        self._empty = None
-        return True
-
-    async def _upgrade(self) -> None:
-        if self._read_only:
-            raise StoreError(
-                f"the users and tokens in {self.database.where} are of another version of Openbell, and --read-only "
-                "changes nothing: start Openbell once without --read-only"
-            )
-        async with schema.migrating():
-            await self._run(partial(schema.prepare, tables=ACCESS), writing=True)
-
-    async def _exists(self) -> bool:
-        with failures.translated(self.database.where):
-            return await self.database.exists()
-
-    async def _run(self, work: Callable[[Connection], T], *, writing: bool) -> T:
-        """Run `work` in a transaction. Raises `StoreError` for failures of the database, without statements or values."""
-        with failures.translated(self.database.where):
-            return await self.database.run(work, writing=writing)
+        await self._tables.close()
 
 
 def _create_key(connection: Connection) -> str:

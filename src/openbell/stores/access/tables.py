@@ -6,8 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import JSON, Column, Index, Integer, MetaData, Table, Text, UniqueConstraint
 
-from openbell.stores.records.columns import NAMES, Time
-from openbell.stores.records.schema import Tables
+from openbell.stores.records.schema import NAMES, Tables, Time
 
 metadata = MetaData(naming_convention=NAMES)
 ACCESS = Tables(metadata, "0001", Path(__file__).with_name("migrations"))

@@ -9,7 +9,8 @@ import base64
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from openbell.market.clock import iso
@@ -35,32 +36,21 @@ class NotAllowed(StoreError):
     """InfluxDB knows the user, who lacks a right."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """The most connections, and timeouts in seconds."""
-
-    connections: int = 5
-    idle: float = 60.0
-    connect: float = 3.0
-    answer: float = 5.0
-
-    @property
-    def bounds(self) -> Bounds:
-        """The bounds of a request."""
-        whole = self.connect + max(self.answer, _LONGEST)
-        return Bounds(whole, self.answer, self.connect, _LARGEST, self.connections, self.idle)
+def pool_bounds(connections: int = 5, idle: float = 60.0, connect: float = 3.0, answer: float = 5.0) -> Bounds:
+    """The bounds of requests, with the most connections; all times are seconds."""
+    return Bounds(connect + max(answer, _LONGEST), answer, connect, _LARGEST, connections, idle)
 
 
 class InfluxHttp:
     """One database of one server. Any number of threads may use it."""
 
-    def __init__(self, url: str, database: str, token: str = "", pool: Pool | None = None) -> None:
-        self._pool = pool or Pool()
+    def __init__(self, url: str, database: str, token: str = "", bounds: Bounds | None = None) -> None:
+        self._bounds = bounds or pool_bounds()
         self.url, self.database = url.rstrip("/"), database
         self._failing_since: float | None = None
         self._answers = False
         """True once the server has answered, until a request fails."""
-        self._client = BlockingClient(self.url, _credentials(token), self._pool.bounds)
+        self._client = BlockingClient(self.url, _credentials(token), self._bounds)
 
     def close(self) -> None:
         """Close every connection."""
@@ -176,8 +166,9 @@ class InfluxHttp:
         try:
             if not self._answers:
                 # A server that accepts connections and never answers is found out in the time of a connection.
-                bounds = self._pool.bounds
-                self._client.send("GET", "/ping", bounds=replace(bounds, part=min(bounds.connect, self._pool.answer)))
+                bounds = self._bounds
+                part = min(bounds.connect, bounds.part or bounds.connect)
+                self._client.send("GET", "/ping", bounds=replace(bounds, part=part))
                 self._answers = True
             try:
                 answer = self._client.send(method, path, **rest)
@@ -250,3 +241,22 @@ def escaped(tag: str) -> str:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def shard_bytes(http: InfluxHttp) -> int | None:
+    """The bytes of a database's shards; None if the user may not read them, which needs rights of an admin."""
+    try:
+        found = http.series("SHOW STATS FOR 'shard'")
+    except NotAllowed:
+        return None
+    shards = [each for each in found if (each.get("tags") or {}).get("database") == http.database]
+    sizes = (dict(zip(each["columns"], each["values"][0], strict=True)).get("diskBytes") for each in shards)
+    return sum(int(size or 0) for size in sizes)
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a file; 0 if there is none."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

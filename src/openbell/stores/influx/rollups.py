@@ -40,7 +40,7 @@ Read = Callable[[Series, int, int], Bars]
 
 
 class Rollups:
-    """Rollups of every instrument."""
+    """Rollups of every instrument. Implements `stores.port.MadeBars`."""
 
     def __init__(self, bars: InfluxBars, buffer: Buffer, read: Read) -> None:
         self._bars = bars
@@ -131,8 +131,8 @@ class Rollups:
             coverage.cover(db, [number], _units(minutes.instrument, timeframe, span))
         self._mark(db)
 
-    def check(self) -> bool:
-        """Have all rollups written again if some of them were lost with the database. Returns True if that was so."""
+    def mend(self) -> bool:
+        """See `MadeBars`: have all rollups written again if some of them were lost with the database."""
         if not self.are_lost():
             return False
         with self._buffer.transaction() as db:

@@ -3,7 +3,7 @@
 A small write is durable in the home's buffer at once and is copied to InfluxDB right away or, during an outage, as soon as
 InfluxDB answers again: no acknowledged bar is lost. A large write goes straight to InfluxDB. Reads merge both; buffered bars
 win. InfluxDB has no transactions, so data that must change together (coverage, sources, leases, versions) is kept in the
-buffer's tables. One collector works for a database, whichever homes use it (`influx_claims`).
+buffer's tables. One collector works for a database, whichever homes use it (`influx.leases`).
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from pathlib import Path
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidSymbol, StoreError
-from openbell.market.instruments import parse
+from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series, series_of
 from openbell.market.timeframes import Timeframe
-from openbell.stores import resampling
+from openbell.stores import coverage, newest_bars, stored_counts
+from openbell.stores.audit import ReadOnlyAudit
 from openbell.stores.buffer import Buffer
-from openbell.stores.buffered import Covers
+from openbell.stores.buffer_view import BufferView
+from openbell.stores.buffered import BufferedStore, BufferVersions, Covers
+from openbell.stores.influx.archive import InfluxArchive
 from openbell.stores.influx.bars import TAG, InfluxBars, measurement
-from openbell.stores.influx.claims import Claims
-from openbell.stores.influx.http import InfluxHttp
-from openbell.stores.influx.leases import ClaimedLeases
-from openbell.stores.influx.periods import SourcedInflux
+from openbell.stores.influx.http import InfluxHttp, shard_bytes, size_of
+from openbell.stores.influx.leases import ClaimedLeases, Claims
 from openbell.stores.influx.rollups import Rollups
-from openbell.stores.influx.size import shard_bytes, size_of
-from openbell.stores.lease_holders import Holders
-from openbell.stores.periods import FIRST, period_span, slug_of
+from openbell.stores.leases import Holders
+from openbell.stores.parquet import bar_files
+from openbell.stores.periods import FIRST, LAST, period_span, slug_of
 from openbell.stores.port import Lease, Span, Version
 
 log = logging.getLogger(__name__)
@@ -58,9 +59,38 @@ _LONGEST_PAUSE = 30.0
 _DAY = 86400
 _RECENT = 7200
 """The latest seconds, which are always read again in a shared database."""
+_CHECKED_SECONDS = 300.0
+"""How long the numbers of a series' bars in InfluxDB are not compared again: that takes a query for each of its sources."""
 
 
-class InfluxStore(SourcedInflux):
+class SharedVersions(BufferVersions):
+    """The states of the series of a database that other programs write to: the buffer does not know of their bars."""
+
+    def changed_since(self, series: Series, version: Version) -> int | None:
+        """See the port."""
+        changed, recent = super().changed_since(series, version), int(time.time()) - _RECENT
+        return recent if changed is None else min(changed, recent)
+
+    def of_store(self) -> Hashable:
+        """See the port. Bars that other systems write into the database show within 5 s."""
+        return super().of_store(), int(time.monotonic() // 5)
+
+    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
+        """See the port."""
+        return set(versions)
+
+    def new_bars(
+        self,
+        versions: Mapping[Series, Version],  # noqa: ARG002
+        span: Span,  # noqa: ARG002
+        *,
+        covered: bool = True,  # noqa: ARG002
+    ) -> dict[Series, Bars]:
+        """See the port. Empty: bars of other programs are not in the buffer."""
+        return {}
+
+
+class InfluxStore(BufferedStore[InfluxArchive]):
     """Implements `stores.port.BarStore` on one database."""
 
     name = "influxdb"
@@ -78,22 +108,23 @@ class InfluxStore(SourcedInflux):
 
         `shared`: programs other than this home write to the database, so the latest bars are always read again.
         """
-        super().__init__(buffer or Buffer(folder / "buffer.sqlite", origins, TABLES), origins)
+        buffer = buffer or Buffer(folder / "buffer.sqlite", origins, TABLES)
+        self._bars = InfluxBars(http, self._earliest)
+        self._rollups = Rollups(self._bars, buffer, self.read)
+        archive = InfluxArchive(self._bars, buffer, self._rollups, Path(f"InfluxDB database {http.database}"))
+        super().__init__(buffer, archive, origins, self._rollups)
         self._http = http
         self._shared = shared
-        if not shared:  # other programs write to a shared one: it has no collector of ours
+        if shared:  # other programs write to it: it has no collector of ours
+            self.versions = SharedVersions(self._buffer)
+        else:
             claims = Claims(http, Holders(self._buffer.path.parent))
             self.leases = ClaimedLeases(self._home_leases, claims)
-        self._bars = InfluxBars(http, self._earliest)
-        self._rollups = Rollups(self._bars, self._buffer, self.read)
         self._copying = threading.Lock()
         self._copied = (0, 0)
         """A buffer file, by its random number, and the seq up to which this process knows its bars to be in InfluxDB."""
         self._pause = 0.0
         self._not_before = 0.0
-
-    def _archive(self) -> InfluxStore:
-        return self
 
     # Writing
 
@@ -152,10 +183,101 @@ class InfluxStore(SourcedInflux):
             first, last = int(bars.time[0]), int(bars.time[-1]) + 1
             if self._buffer.holds(series, first, last):
                 self._buffer.delete_times(db, number, bars.time.tolist())
-            self._note_stored(db, number, period, bars)
+            self._archive.note_stored(db, number, period, bars)
             if alone and not self._buffer.holds(series, *_day_span(bars)):
                 self._rollups.confirm_usual(db, bars)
             self._buffer.end_change(db, number)
+
+    def _write_native(self, period: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
+        number, _ = self._announce(period, bars, source, lease, replace)
+        self._bars.write_of_sources([(bars, slug_of(period))])
+        with self._buffer.transaction() as db:
+            self._home_leases.check(lease)
+            self._archive.note_stored(db, number, period, bars)
+            self._buffer.end_change(db, number)
+            if not newest_bars.record(db, number, bars):
+                newest_bars.set_latest(db, number, barlib.merge(self._bars.tail(bars.series, 1, LAST), bars))
+
+    def _announce(self, period: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> tuple[int, str]:
+        """Make readers read again until `end_change`, record the source, and delete the bars that are replaced.
+
+        What is deleted is no longer covered before it is deleted: if this process is killed, it is known to be missing.
+        Returns the id of the series and the period to which the bars go.
+        """
+        series = bars.series
+        with self._buffer.transaction() as db:
+            self._home_leases.check(lease)
+            number = self._buffer.ensure_series(db, series.name)
+            period = self.sources.period_for(number, period, bars, source, replace=replace)
+            if not replace:
+                self.sources.refuse_conflicts(number, period, bars, source)
+            to_replace = self.sources.to_replace(number, period, bars, source) if replace else {}
+            self._buffer.begin_change(db, number)
+            self._before_put(db, [(number, bars)])
+            if period not in to_replace:
+                if self._buffer.period_source(db, number, period) is None:
+                    stored_counts.restart(db, number, period)
+                self._buffer.set_period_source(db, number, period, source)
+            for other, span in to_replace.items():
+                stored_counts.restart(db, number, other)
+                newest_bars.forget(db, number)
+                coverage.uncover(db, number, span)
+                if series.timeframe is Timeframe.M1:
+                    self._rollups.uncover(db, series, span)
+        for other, span in to_replace.items():
+            if series.timeframe is Timeframe.M1:
+                self._rollups.delete(series, span)
+            self._bars.delete_of_source(series, span, slug_of(other))
+            with self._buffer.transaction() as db:
+                self._archive.count_again(db, number, series, other)
+                self._drop_buffered(db, number, series, span, slug_of(other))
+                if not len(self.sources.times_of(series, other)):
+                    self._buffer.clear_period_source(db, number, other)
+                if other == period:
+                    if stored_counts.get(db, number, period) is None:
+                        stored_counts.restart(db, number, period)
+                    self._buffer.set_period_source(db, number, period, source)
+        return number, period
+
+    def set_aside(self, instrument: Instrument, source: Source, reason: str) -> bool:
+        """See the port. The bars are written to Parquet files beside the buffer before they are deleted."""
+        for series in (Series(instrument), *(Series(instrument, each) for each in self.timeframes(instrument))):
+            periods = [each for each, owner in self._buffer.period_sources(series).items() if owner == source]
+            for period in periods:
+                span = Span(*period_span(period))
+                aside = self._written_aside(series, period, source)
+                with self._buffer.transaction() as db:
+                    number = self._buffer.ensure_series(db, series.name)
+                    self._buffer.add_problem(db, aside, reason)
+                    stored_counts.restart(db, number, period)
+                    self._buffer.begin_change(db, number)
+                    newest_bars.forget(db, number)
+                    for part in self.sources.fetched(series, span, besides=period):
+                        coverage.uncover(db, number, part)
+                    self._drop_buffered(db, number, series, span, slug_of(period))
+                self._bars.delete_of_source(series, span, slug_of(period))
+                with self._buffer.transaction() as db:
+                    stored_counts.forget(db, number, period)
+                    self._buffer.clear_period_source(db, number, period)
+                    self._buffer.end_change(db, number)
+        return True
+
+    def _written_aside(self, series: Series, period: str, source: Source) -> Path:
+        """Write the bars of one period to a Parquet file. Returns its path."""
+        buffered = self._buffer.get(series, *period_span(period), slug=slug_of(period))
+        bars = barlib.merge(self._archive.read_period(series, period, *period_span(period)), buffered)
+        file = bar_files.bar_file(self._buffer.path.parent / "aside", series, period)
+        bar_files.write(file, bars, source)
+        aside = file.path.with_name(f"{file.path.name}.aside-{time.time_ns()}")
+        file.path.replace(aside)
+        log.warning("set aside %s", aside)
+        return aside
+
+    def _drop_buffered(self, db: sqlite3.Connection, number: int, series: Series, span: Span, slug: str) -> None:
+        """Remove buffered minutes of one source, and what was made of them."""
+        if series.timeframe is Timeframe.M1:
+            self._buffer.delete(db, number, span, slug)
+            self._rollups.drop(db, series, span)
 
     # From the buffer to InfluxDB
 
@@ -222,7 +344,7 @@ class InfluxStore(SourcedInflux):
             moved = {period: self._buffered(series, period, before) for period in periods}
             self._bars.write_of_sources((bars, slug_of(period)) for period, bars in moved.items())
             for period, bars in moved.items():
-                self._note_stored(db, number, period, bars)
+                self._archive.note_stored(db, number, period, bars)
             self._buffer.delete(db, number, Span(FIRST, before))
             self._buffer.end_compaction(db, number, int(waiting.time[0]))
         return len(waiting)
@@ -232,37 +354,12 @@ class InfluxStore(SourcedInflux):
         start, end = period_span(period)
         return self._buffer.get(series, start, min(end, before), slug=slug_of(period))
 
-    def drop(self, db: sqlite3.Connection, number: int, series: Series, span: Span) -> None:
-        """See `Archive`."""
-        if series.timeframe is Timeframe.M1:
-            self._rollups.drop(db, series, span)
-        self._bars.delete(series, span)
-        for period in self._buffer.periods(series):
-            start, end = period_span(period)
-            if end > span.start and start < span.end:
-                self._count_again(db, number, series, period)
-                if not len(self.sources.times_of(series, period)):
-                    self._buffer.clear_period_source(db, number, period)
-
     # Reading
-
-    def read(self, series: Series, start: int, end: int) -> Bars:
-        """See the port."""
-        return self._read_merged(series, start, end, None)
-
-    def tail(self, series: Series, count: int, end: int) -> Bars:
-        """See the port."""
-        return self._read_merged(series, FIRST, end, count).tail(count)
-
-    def _read_stored(self, series: Series, start: int, end: int, newest: int | None) -> list[Bars]:
-        if newest is None:
-            return [self._bars.read(series, start, end)]
-        return [self._bars.tail(series, newest, end)]
 
     def resampled(self, series: Series, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
         """See the port."""
         if timeframe is series.timeframe or series.timeframe is not Timeframe.M1 or self._others_write(series):
-            return resampling.latest(self.tail, series, timeframe, count, end, skip)
+            return super().resampled(series, timeframe, count, end, skip)
         found = self._rollups.newest(series, timeframe, count + skip, end)
         return found.take(slice(0, max(0, len(found) - skip))).tail(count).copy()
 
@@ -277,26 +374,6 @@ class InfluxStore(SourcedInflux):
         return self._bars.count(series, Timeframe.M1, FIRST, split) + len(self.read(series, split, end))
 
     # State
-
-    def changed_since(self, series: Series, version: Version) -> int | None:
-        """See the port."""
-        changed = super().changed_since(series, version)
-        if not self._shared:
-            return changed
-        recent = int(time.time()) - _RECENT
-        return recent if changed is None else min(changed, recent)
-
-    def changes(self) -> Hashable:
-        """See the port. Bars that other systems write into the database show within 5 s."""
-        return super().changes(), int(time.monotonic() // 5) if self._shared else 0
-
-    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
-        """See the port."""
-        return set(versions) if self._shared else super().changed(versions)
-
-    def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
-        """See the port. Empty for a shared database: bars of other programs are not in the buffer."""
-        return {} if self._shared else super().new_bars(versions, span, covered=covered)
 
     def stored(self) -> list[Series]:
         """See the port."""
@@ -336,3 +413,26 @@ class InfluxStore(SourcedInflux):
 def _day_span(bars: Bars) -> tuple[int, int]:
     """The whole UTC days that bars touch."""
     return int(bars.time[0]) // _DAY * _DAY, (int(bars.time[-1]) // _DAY + 1) * _DAY
+
+
+class InfluxView(InfluxStore):
+    """Bars in InfluxDB and in the home's buffer. Resampled bars are computed from minutes and not stored."""
+
+    audit: ReadOnlyAudit
+
+    def __init__(
+        self, http: InfluxHttp, folder: Path, origins: frozenset[Origin] | None = None, *, shared: bool = False
+    ) -> None:
+        buffer = BufferView(folder / "buffer.sqlite", origins, TABLES)
+        super().__init__(http, folder, origins, shared=shared, buffer=buffer)
+        self.audit = ReadOnlyAudit(buffer, self.sources, self._archive, self._rollups, kept_seconds=_CHECKED_SECONDS)
+
+    def gaps(self, series: Series, span: Span) -> list[Span]:
+        """See the port. Bars that the database has lost are gaps."""
+        parts = (
+            self.sources.fetched(series, each, besides=period) for period, each in self.audit.unmended(series, span)
+        )
+        return coverage.joined([*super().gaps(series, span), *(part for some in parts for part in some)])
+
+    def _others_write(self, series: Series) -> bool:  # noqa: ARG002
+        return True

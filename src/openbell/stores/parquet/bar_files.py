@@ -1,4 +1,4 @@
-"""The bars of one period of a series in one Parquet file.
+"""The files of bars: which exist, and the bars of one period of a series in one Parquet file.
 
 Minutes are at the contract's paths, `stocks/1min/AAPL_2025-09.parquet`, `crypto/1min/BTC_USD_2025-09.parquet`, those of a
 second source of a month beside them: `stocks/1min/AAPL_2025-09.alpaca-iex-raw.parquet`; other series in other folders:
@@ -11,31 +11,107 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
-from openbell.market.errors import CorruptFile, StoreError
+from openbell.market.errors import CorruptFile, InvalidSymbol, StoreError
+from openbell.market.instruments import AssetClass, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.session_table import Times
+from openbell.market.timeframes import ALL_NAMES, Timeframe, name_of
 from openbell.stores.folders import sync_folder
-from openbell.stores.parquet.arrow import pa, pq
-from openbell.stores.parquet.bar_table import FIELDS, NAMES, prices_of, table_of, times_of
-from openbell.stores.parquet.file_listing import folder_of, folders
+from openbell.stores.parquet.arrow import FIELDS, NAMES, pa, pq, prices_of, table_of, times_of
 from openbell.stores.periods import period_span
 
+_MINUTES = re.compile(r"(?P<symbol>.+)_(?P<period>\d{4}-(?:0[1-9]|1[0-2])(?:\.[a-z0-9-]+)?)\.parquet")
+_OTHERS = re.compile(r"(?P<symbol>.+)_(?P<period>(?:\d{4}(?:-\d\d)?|all)\.[a-z0-9-]+)\.parquet")
+_listings: dict[Path, tuple[int, dict[str, tuple[str, ...]]]] = {}
 _ROWS_PER_GROUP = 5000
 _KEY = b"openbell."
 _CHECKSUM = _KEY + b"crc32"
 _CHECKSUM_VALUE = _CHECKSUM + b"\x18\x08"  # Thrift's encoding: the key, then the type and length of eight characters
+_undamaged: dict[Path, tuple[int, ...]] = {}
+"""The versions of the files whose checksum was found right."""
+_last: dict[Path, tuple[tuple[int, ...], float]] = {}
+"""When the newest bar of a file opened, by the file's version."""
+
+
+@lru_cache(maxsize=256)
+def folder(root: Path, asset_class: AssetClass, timeframe: Timeframe) -> Path:
+    """The folder of the bars of one asset class at one timeframe."""
+    return root / asset_class.value / ("1min" if timeframe is Timeframe.M1 else name_of(timeframe, ALL_NAMES))
+
+
+def folder_of(root: Path, series: Series) -> Path:
+    """The folder of the bars of a series."""
+    return folder(root, series.instrument.asset_class, series.timeframe)
+
+
+def folders(root: Path) -> Iterator[tuple[AssetClass, Timeframe, Path]]:
+    """All folders that may hold bars."""
+    return ((kind, each, folder(root, kind, each)) for kind in AssetClass for each in Timeframe)
+
+
+def existing(root: Path, series: Series) -> tuple[str, ...]:
+    """The periods of a series that have a file, oldest first."""
+    return _listing(folder_of(root, series)).get(series.instrument.file_name, ())
+
+
+def existing_of_each(root: Path, every: Iterable[Series]) -> dict[Series, tuple[str, ...]]:
+    """The same for many series; each folder is listed once."""
+    listings: dict[Path, dict[str, tuple[str, ...]]] = {}
+    found = {}
+    for series in every:
+        place = folder_of(root, series)
+        if place not in listings:
+            listings[place] = _listing(place)
+        found[series] = listings[place].get(series.instrument.file_name, ())
+    return found
+
+
+def on_disk(root: Path) -> set[Series]:
+    """Every series that has a file."""
+    found = set()
+    for asset_class, timeframe, place in folders(root):
+        for name in _listing(place):
+            try:
+                instrument = parse(name)
+            except InvalidSymbol:
+                continue
+            if instrument.asset_class is asset_class and instrument.file_name == name:
+                found.add(Series(instrument, timeframe))
+    return found
+
+
+def _listing(place: Path) -> dict[str, tuple[str, ...]]:
+    """The periods of every symbol in a folder; cached until the folder changes."""
+    try:
+        changed = place.stat().st_mtime_ns
+        if (known := _listings.get(place)) and known[0] == changed:
+            return known[1]
+        found: dict[str, list[str]] = {}
+        pattern = _MINUTES if place.name == "1min" else _OTHERS
+        for name in os.listdir(place):
+            if match := pattern.fullmatch(name):
+                found.setdefault(match["symbol"], []).append(match["period"])
+    except FileNotFoundError:
+        return {}
+    listing = {symbol: tuple(sorted(periods)) for symbol, periods in found.items()}
+    # Modification times are coarse: a file created a moment later may leave the same time.
+    if time.time_ns() - changed > 100_000_000:
+        _listings[place] = (changed, listing)
+    return listing
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -141,6 +217,10 @@ def read(file: BarFile, start: int, end: int, newest: int | None = None) -> Bars
 
     Raises `FileNotFoundError` or `CorruptFile`, and `StoreError` if the file cannot be read for another reason.
     """
+    if ends_before(
+        file, start
+    ):  # new minutes come after all that an earlier source has: those need not be read each time
+        return barlib.empty_of(file.series)
     with _open(file) as parquet:
         _source(parquet, file)
         try:
@@ -176,12 +256,6 @@ def times(file: BarFile) -> Times:
             return times_of(parquet.read(columns=[NAMES[0]], use_threads=False).column(0))
         except (pa.ArrowException, OSError, KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
             raise _corrupt(file, str(error)) from error
-
-
-_undamaged: dict[Path, tuple[int, ...]] = {}
-"""The versions of the files whose checksum was found right."""
-_last: dict[Path, tuple[tuple[int, ...], float]] = {}
-"""When the newest bar of a file opened, by the file's version."""
 
 
 def ends_before(file: BarFile, start: int) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
 
 from openbell.signals.crossing_alerts import METHOD as SIGNALS
-from openbell.stores.records import as_of
+from openbell.stores.records import snapshot
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import alerts, cursors, inbox, ledger, pushes, subscriptions
@@ -55,7 +55,7 @@ def _active_at(view: View, principal: str) -> list[Alert]:
     ended_later = select(ledger.c.seq).where(ledger.c.at > view.until)
     mine = (alerts.c.principal == principal) & (alerts.c.set_at <= view.until)
     ids = select(alerts.c.id).where(mine & (_ACTIVE | alerts.c.seq.in_(ended_later)))
-    found = as_of.bodies_at(view, "alert", view.execute(ids).scalars())
+    found = snapshot.bodies_at(view, "alert", view.execute(ids).scalars())
     known = [from_row(Alert, row) for row in found.values() if row["state"] == AlertState.ACTIVE.value]
     return sorted(known, key=lambda alert: (alert.set_at, alert.id))
 
@@ -153,7 +153,7 @@ class Cursors:
 
 def cursors_of(view: View, principal: str) -> Cursors:
     """A principal's cursors."""
-    if view.until is not None and (noted := as_of.body_at(view, _CURSORS, principal)):
+    if view.until is not None and (noted := snapshot.body_at(view, _CURSORS, principal)):
         return Cursors(noted["seen"], noted["pushed"], noted["signals"])
     row = (
         None
@@ -215,7 +215,7 @@ def unsubscribe(journal: Journal, principal: str) -> bool:
 def subscription(view: View, principal: str) -> PushSubscription | None:
     """A principal's subscription; None if there is none."""
     if view.until is not None:
-        noted = as_of.body_at(view, _SUBSCRIPTION, principal)
+        noted = snapshot.body_at(view, _SUBSCRIPTION, principal)
         return _subscribed(**noted) if noted else None
     row = view.execute(select(subscriptions).where(subscriptions.c.principal == principal)).first()
     return _subscribed(row.symbols, row.alert_types, row.created_at) if row else None

@@ -1,11 +1,12 @@
-"""Writes rows of journaled tables, each together with a ledger entry that holds the same row."""
+"""Writes rows of journaled tables, each together with a ledger entry that holds the same row, and finds newer entries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar, TypeVarTuple
 
-from sqlalchemy import Connection, Float, Table, bindparam, insert, select, update
+from sqlalchemy import Connection, Float, Table, bindparam, case, insert, select, update
 
 from openbell.market.errors import StoreError
 from openbell.stores.records.snapshot import View
@@ -21,6 +22,8 @@ _UPDATES = {kind: update(table).where(table.c[key] == bindparam("the_key")) for 
 _APPEND = insert(ledger)
 _FIRST = select(ledger.c.hash).where(ledger.c.seq == 1)
 _NEWEST = select(ledger.c.seq, ledger.c.hash).order_by(ledger.c.seq.desc()).limit(1)
+_FIRED = '"state":"fired"'
+_ALERT_BODY = case((ledger.c.kind == "alert", ledger.c.body), else_=None).label("body")
 
 
 class LedgerBroken(StoreError):
@@ -127,3 +130,36 @@ def _as_stored(table: Table, row: dict[str, Any]) -> dict[str, Any]:
         if value is not None and name in table.c and isinstance(table.c[name].type, Float)
     }
     return {**row, **numbers}
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerChanges:
+    """The entries after some entry, as far as a view shows them."""
+
+    seq: int
+    """The entry after which to look next."""
+    complete: bool
+    """Whether the view shows all of them; otherwise its clock has not reached the rest."""
+    kinds: frozenset[str]
+    fired: bool
+    """Whether an alert has fired."""
+
+
+def newest(view: View) -> int:
+    """Returns the number of the newest entry."""
+    return head_of(view.connection).seq
+
+
+def changes_after(view: View, seq: int) -> LedgerChanges:
+    """Returns the kinds of the entries after `seq`."""
+    query = select(ledger.c.seq, ledger.c.at, ledger.c.kind, _ALERT_BODY).where(ledger.c.seq > seq)
+    rows = view.execute(query.order_by(ledger.c.seq)).all()
+    shown = [row for row in rows if view.until is None or row.at <= view.until]
+    hidden = [row.seq for row in rows if view.until is not None and row.at > view.until]
+    last = max((row.seq for row in rows), default=min(seq, newest(view)))
+    return LedgerChanges(
+        min(hidden) - 1 if hidden else last,
+        not hidden,
+        frozenset(row.kind for row in shown),
+        any(_FIRED in (row.body or "") for row in shown),
+    )

@@ -11,8 +11,7 @@ import time
 from sqlalchemy import Connection, insert, select, text, update
 
 from openbell.stores import leases as rules
-from openbell.stores.lease_holders import Holders
-from openbell.stores.leases import LeaseRow
+from openbell.stores.leases import Holders, LeaseRow
 from openbell.stores.port import Lease
 from openbell.stores.records.schema import HOME
 from openbell.stores.records.snapshot import View

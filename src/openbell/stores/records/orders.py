@@ -1,20 +1,23 @@
-"""Queries about accounts, orders and fills."""
+"""Queries about accounts, orders, fills and the times of fills."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from sqlalchemy import BindParameter, ColumnElement, Row, Select, bindparam, func, insert, select, tuple_
 
-from openbell.stores.records import as_of
+from openbell.stores.records import snapshot
 from openbell.stores.records.checkpoints import account_at
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import accounts, fills, ledger, orders, requests
 from openbell.trading.accounts import PAPER, Account
 from openbell.trading.amounts import ZERO
+from openbell.trading.book import Position
+from openbell.trading.fill_times import FillTime, fill_time
 from openbell.trading.fills import Fill
-from openbell.trading.orders import FINAL, Order, State
+from openbell.trading.orders import FINAL, Kind, Order, State
 from openbell.trading.rows import from_row
 
 _FINAL = [state.value for state in FINAL]
@@ -68,12 +71,18 @@ _SYMBOL_FILLS_BEFORE = (
     .where(_OF_SYMBOL & (ledger.c.at <= bindparam("until")))
     .order_by(fills.c.seq)
 )
+_CHUNK = 500
+_WITH_TERMS = (
+    select(fills, orders.c.kind.label("order_kind"), orders.c.limit_price.label("order_limit"))
+    .join(orders, orders.c.id == fills.c.order_id)
+    .order_by(fills.c.seq)
+)
 
 
 def account(view: View, name: str) -> Account | None:
     """The account of a name; None if there is none."""
     if view.until is not None:
-        known, now = as_of.body_at(view, "account", name), view.execute(_ACCOUNT, {"name": name}).first()
+        known, now = snapshot.body_at(view, "account", name), view.execute(_ACCOUNT, {"name": name}).first()
         if known is None or now is None:
             return None
         # Access is decided by the current owner and token: a token that was replaced is void at every clock.
@@ -167,7 +176,7 @@ def listing(
     found = _orders(view.execute(page))
     last = found[-1].id if found else None
     if view.until is not None:
-        then = as_of.bodies_at(view, "order", [each.id for each in found])
+        then = snapshot.bodies_at(view, "order", [each.id for each in found])
         found = [from_row(Order, then[each.id]) for each in found if each.id in then]
     return OrderPage(found, total, offset, last)
 
@@ -260,3 +269,36 @@ def _first(view: View, query: Select[Any], **given: Any) -> Order | None:
 
 def _orders(rows: Iterable[Row[Any]]) -> list[Order]:
     return [from_row(Order, row._asdict()) for row in rows]
+
+
+def opening_times(view: View, account_name: str, positions: Iterable[Position]) -> dict[str, FillTime]:
+    """By symbol, when each position of an account was opened."""
+    opened = {(each.symbol, each.opened_at): each for each in positions}
+    found = {symbol: FillTime(at, at, exact=False) for symbol, at in opened}
+    times = sorted({at for _, at in opened})
+    chosen = (fills.c.account == account_name) & fills.c.at.in_(times)
+    for row in _rows(view, _WITH_TERMS.where(chosen)) if times else ():
+        if (row.symbol, row.at) in opened:
+            found[row.symbol] = _time(row)
+    return found
+
+
+def last_fill_times(view: View, order_ids: Iterable[str]) -> dict[str, FillTime]:
+    """By order id, when each of these orders was filled last; orders without a fill are left out."""
+    wanted, found = list(order_ids), dict[str, FillTime]()
+    for start in range(0, len(wanted), _CHUNK):
+        query = _WITH_TERMS.where(fills.c.order_id.in_(wanted[start : start + _CHUNK]))
+        found |= {row.order_id: _time(row) for row in _rows(view, query)}
+    return found
+
+
+def _rows(view: View, query: Select[Any]) -> Iterable[Row[Any]]:
+    """Runs a query about fills; those that were written after the view's time are left out."""
+    if view.until is not None:
+        query = query.join(ledger, ledger.c.seq == fills.c.seq).where(ledger.c.at <= view.until)
+    return view.execute(query)
+
+
+def _time(row: Row[Any]) -> FillTime:
+    limit = None if row.order_limit is None else Decimal(row.order_limit)
+    return fill_time(from_row(Fill, row._asdict()), Kind(row.order_kind), limit)

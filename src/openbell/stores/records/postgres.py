@@ -13,29 +13,39 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Hashable
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import asyncpg  # type: ignore[import-untyped]
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from openbell.market.errors import StoreError, StoreTimeout
+from openbell.market.errors import SettingsError, StoreError, StoreTimeout
 from openbell.stores.records import failures, postgres_transactions
 from openbell.stores.records import schema as schemas
-from openbell.stores.records.commits import CommitListener, announce
-from openbell.stores.records.pool import Pool
-from openbell.stores.records.postgres_url import read_url
+from openbell.stores.records.postgres_transactions import CommitListener, announce
 
 T = TypeVar("T")
 _DROP_TRIES = 3
 _CONNECT_TRIES = 5
 _SWEEP_SECONDS = 15.0
-
 _FAILURES = (SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
-
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLimits:
+    """The number of connections, and timeouts in seconds."""
+
+    least: int = 2
+    most: int = 10
+    idle: float = 300.0
+    connect: float = 5.0
+    timeout: float = 10.0
+    """For one statement."""
 
 
 class PostgresDatabase:
@@ -47,7 +57,7 @@ class PostgresDatabase:
         self,
         url: str,
         schema: str,
-        pool: Pool = Pool(),  # noqa: B008 - immutable
+        pool: PoolLimits = PoolLimits(),  # noqa: B008 - immutable
         *,
         creates: bool = True,
         table: str = "ledger",
@@ -348,3 +358,14 @@ async def _end(connection: AsyncConnection) -> None:
         await connection.invalidate()
     with suppress(*_FAILURES):
         await connection.close()
+
+
+def read_url(url: str) -> URL:
+    """Parse a `postgresql://` URL for asyncpg. Raises `SettingsError` without quoting the URL, which may hold a password."""
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise SettingsError("OPENBELL_DATABASE_URL cannot be read: use postgresql://USER:PASSWORD@HOST/NAME") from None
+    if parsed.get_backend_name() not in {"postgresql", "postgres"}:
+        raise SettingsError("OPENBELL_DATABASE_URL must begin with postgresql://")
+    return parsed.set(drivername="postgresql+asyncpg")

@@ -19,9 +19,8 @@ from sqlalchemy import AdaptedConnection, Connection
 from openbell.market.clock import Clock, iso
 from openbell.market.errors import LeaseHeld, Refused, StoreError
 from openbell.stores.port import Lease
-from openbell.stores.records import as_of, failures, leases, schema
-from openbell.stores.records.database import Database
-from openbell.stores.records.empty_database import EmptyDatabase
+from openbell.stores.records import leases, snapshot
+from openbell.stores.records.database import Database, MigratedDatabase
 from openbell.stores.records.journal import Journal, LedgerBroken, contains, head_of
 from openbell.stores.records.ledger_guard import HeadGuard, compare
 from openbell.stores.records.ledger_head_file import HeadFile
@@ -35,7 +34,7 @@ Ts = TypeVarTuple("Ts")
 log = logging.getLogger(__name__)
 
 
-class Access(Enum):
+class RecordAccess(Enum):
     """How a desk may use some records, which depends on its clock."""
 
     PRESENT = "present"
@@ -54,24 +53,24 @@ class Records:
         database: Database,
         head: HeadFile,
         clock: Clock,
-        access: Access = Access.PRESENT,
+        access: RecordAccess = RecordAccess.PRESENT,
         *,
         name: str = "",
         read_only: bool = False,
     ) -> None:
-        """`name` is the scenario's, for messages. With `read_only` or `Access.PAST` nothing is created or written."""
+        """`name` is the scenario's, for messages. With `read_only` or `RecordAccess.PAST` nothing is created or written."""
         self.database = database
         self.head = head
         self.clock = clock
         self.access = access
         self.name = name
         self.read_only = read_only
-        what = f"the scenario {name} was" if access is Access.SCENARIO else "the records were"
+        what = f"the scenario {name} was" if access is RecordAccess.SCENARIO else "the records were"
         self._guard = HeadGuard(head, database.where, what, one_home=self.one_home)
-        self._prepared: asyncio.Task[None] | None = None
+        self._tables = MigratedDatabase(
+            database, RECORDS, "the records", reads_create=access is RecordAccess.PRESENT, read_only=read_only
+        )
         self._closed = False
-        self._empty: EmptyDatabase | None = None
-        """Read instead of the database while that does not exist and this desk must not create it."""
         self._writing: set[asyncio.Task[object]] = set()
         self.on_commit: Callable[[], None] = lambda: None
         """Called after each write."""
@@ -96,7 +95,7 @@ class Records:
 
     async def is_created(self) -> bool:
         """Returns False for a scenario that has no records yet; reading it creates nothing."""
-        return self.access is not Access.SCENARIO or await self._exists()
+        return self.access is not RecordAccess.SCENARIO or await self._tables.exists()
 
     # Reading
 
@@ -117,7 +116,7 @@ class Records:
             if not await self._begin_anew():
                 raise
             found = await self._read_checked(work, given)
-        if self.access is Access.PRESENT and not self.read_only:
+        if self.access is RecordAccess.PRESENT and not self.read_only:
             await self._guard.follow()
         return found
 
@@ -130,19 +129,19 @@ class Records:
             self._guard.check_same_ledger(connection, last_read)
             return work(self._view(connection), *given)
 
-        return await self._run(transaction, writing=False)
+        return await self._tables.run(transaction, writing=False)
 
     def _view(self, connection: Connection) -> View:
         """A view of everything or, if the ledger has later entries, of what had been written by the clock."""
         view, moment = View(connection), self._moment()
-        behind = self.access is not Access.PRESENT and as_of.is_behind(view, moment)
-        return View(connection, moment, by_event=self.access is Access.SCENARIO) if behind else view
+        behind = self.access is not RecordAccess.PRESENT and snapshot.is_behind(view, moment)
+        return View(connection, moment, by_event=self.access is RecordAccess.SCENARIO) if behind else view
 
     def _moment(self) -> float:
         return round(self.clock.epoch(), 3)
 
     async def _compare(self, noted: Head | None) -> tuple[Head, bool]:
-        return await self._run(lambda connection: compare(connection, noted), writing=False)
+        return await self._tables.run(lambda connection: compare(connection, noted), writing=False)
 
     # Writing
 
@@ -160,7 +159,7 @@ class Records:
         """
         if self.read_only:
             raise Refused("this desk was started with --read-only: it writes nothing")
-        if self.access is Access.PAST:
+        if self.access is RecordAccess.PAST:
             raise Refused(
                 f"this desk's clock shows {iso(self._moment())}: it reads the present's records as they were then and "
                 "writes nothing to them. Add --trade or --scenario NAME to act in a scenario"
@@ -207,14 +206,13 @@ class Records:
         await self._guard.check_before_writing(self._compare)
 
         def transaction(connection: Connection) -> tuple[T, Head]:
-            schema.wait_for_writers(connection)
-            schema.check_version(connection, RECORDS)
+            self._tables.begin_write(connection)
             moment = self._moment()
-            if self.access is Access.SCENARIO and not ignore_clock:
+            if self.access is RecordAccess.SCENARIO and not ignore_clock:
                 self._refuse_earlier(View(connection), moment)
             if lease is not None:
                 leases.check(View(connection), lease)
-            journal = Journal(connection, moment, self._guard.noted, by_event=self.access is Access.SCENARIO)
+            journal = Journal(connection, moment, self._guard.noted, by_event=self.access is RecordAccess.SCENARIO)
             self._guard.check_end(journal.found)
             result = work(journal, *given)
             head = journal.finish()
@@ -227,20 +225,16 @@ class Records:
             # Also if nothing was written: the head found here may be that of a process killed before it could note it.
             self._guard.note(done[1])
 
-        try:
-            result, head = await self._run(transaction, writing=True, then=note)
-        except schema.OtherVersion:
-            self._prepared = None  # the next call migrates older tables, and refuses newer ones
-            raise
+        result, head = await self._tables.run(transaction, writing=True, then=note)
         self._guard.remember(head)
         self.on_commit()
         return result
 
     def _refuse_earlier(self, view: View, moment: float) -> None:
         """Raise `Refused` if the scenario has an entry later than this clock: its time never goes back."""
-        if as_of.is_behind(view, moment):
+        if snapshot.is_behind(view, moment):
             raise Refused(
-                f"the scenario {self.name} has gone on to {iso(as_of.last_moment(view))}, and this clock shows "
+                f"the scenario {self.name} has gone on to {iso(snapshot.last_moment(view))}, and this clock shows "
                 f"{iso(moment)}: use a later --as-of, another --scenario NAME, or openbell scenario reset {self.name}"
             )
 
@@ -252,8 +246,7 @@ class Records:
         await self._prepare(creates=True)
 
         def take(connection: Connection) -> Head:
-            schema.wait_for_writers(connection)
-            schema.check_version(connection, RECORDS)
+            self._tables.begin_write(connection)
             # No write may come between reading the head and noting it
             head = head_of(connection)
             if expected is not None and not (expected.seq and contains(connection, head, expected)):
@@ -263,7 +256,7 @@ class Records:
             _in_thread(connection, lambda: self.head.reset(head))
             return head
 
-        head = await self._run(take, writing=True)
+        head = await self._tables.run(take, writing=True)
         self._guard.adopt(head)
         self._forget()
         return head
@@ -278,65 +271,15 @@ class Records:
         self._closed = True
         if self._writing:
             await asyncio.gather(*self._writing, return_exceptions=True)
-        if self.access is Access.PRESENT and not self.read_only:
+        if self.access is RecordAccess.PRESENT and not self.read_only:
             await self._guard.follow(at_once=True)
-        await self.database.close()
-        if self._empty is not None:
-            self._empty.close()
+        await self._tables.close()
         self.head.close()
 
-    # Tables
-
     async def _prepare(self, *, creates: bool = False) -> None:
-        """Create or migrate the tables once. Raises `StoreError`."""
         if self._closed:
             raise StoreError("the records were closed")
-        # While the database is empty: the tables must be created now, or another process has created them.
-        needs_tables = creates or (self._empty is not None and await self._exists())
-        while self._prepared is not None and not self._prepared.done():
-            await asyncio.shield(self._prepared)
-        failed = self._prepared is None or self._prepared.cancelled() or self._prepared.exception()
-        if failed or (self._empty is not None and needs_tables):
-            self._prepared = asyncio.ensure_future(self._migrate(creates=creates or self.access is Access.PRESENT))
-            await asyncio.shield(self._prepared)
-
-    async def _migrate(self, *, creates: bool) -> None:
-        creates = creates and not self.read_only
-        if not creates and not await self._exists():
-            self._empty = self._empty or EmptyDatabase(RECORDS)
-            return
-        if not await self._run_in_database(lambda connection: schema.is_newest(connection, RECORDS), writing=False):
-            await self._upgrade()
-        # Not before: reads that have begun use the empty database until there are tables.
-        self._empty = None
-
-    async def _upgrade(self) -> None:
-        if self.read_only:
-            raise StoreError(
-                f"the records in {self.database.where} are of another version of Openbell, and --read-only changes "
-                "nothing: start Openbell once without --read-only"
-            )
-        async with schema.migrating():
-            await self._run_in_database(lambda connection: schema.prepare(connection, RECORDS), writing=True)
-
-    async def _exists(self) -> bool:
-        with failures.translated(self.database.where):
-            return await self.database.exists()
-
-    async def _run(
-        self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
-    ) -> T:
-        """Run `work` in a transaction, of the empty database while that is used. Raises as `_run_in_database`."""
-        if self._empty is not None and not writing:
-            return self._empty.read(work)
-        return await self._run_in_database(work, writing=writing, then=then)
-
-    async def _run_in_database(
-        self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
-    ) -> T:
-        """Run `work` in a transaction. Raises `StoreError` for failures of the database, without statements or values."""
-        with failures.translated(self.database.where):
-            return await self.database.run(work, writing=writing, then=then)
+        await self._tables.prepare(creates=creates)
 
 
 def _in_thread(connection: Connection, work: Callable[[], None]) -> None:

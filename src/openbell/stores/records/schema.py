@@ -1,4 +1,4 @@
-"""The version of the tables, PostgreSQL schemas, and the lock that lets one writer work at a time."""
+"""What all tables share: types of columns, version and migrations, PostgreSQL schemas, and the lock of writers."""
 
 from __future__ import annotations
 
@@ -10,16 +10,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from sqlalchemy import Column, Connection, MetaData, PrimaryKeyConstraint, String, Table, inspect, select, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    inspect,
+    select,
+    text,
+)
+from sqlalchemy.dialects.sqlite import INTEGER
 from sqlalchemy.schema import CreateIndex, CreateSchema, CreateTable, DropSchema
 
 from openbell.market.errors import StoreError
 
 if TYPE_CHECKING:
+    from alembic.script import ScriptDirectory
     from sqlalchemy.connectors.asyncio import AsyncAdapt_dbapi_connection
 
+NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+"""How indexes and constraints are named."""
+Number = BigInteger().with_variant(INTEGER, "sqlite")
+Time = Float(53)
+
 HOME = "openbell_home"
-"""The option of a connection that names the folder in which processes prove that they run (`stores.lease_holders`)."""
+"""The option of a connection that names the folder in which processes prove that they run (`stores.leases`)."""
 _WRITE_LOCK = 701_287
 """The number of PostgreSQL's advisory lock for writers of one schema; any number would do."""
 _LOCK = text(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK}, hashtext(:name))")
@@ -83,7 +106,6 @@ def prepare(connection: Connection, tables: Tables) -> None:
     if found is None and not inspect(connection).get_table_names(schema=schema_of(connection)):
         create_tables(connection, tables)
         return
-    from openbell.stores.records.migrate import upgrade
 
     upgrade(connection, tables.migrations)
 
@@ -154,3 +176,29 @@ def _version(connection: Connection) -> str | None:
         return None
     found = connection.execute(_VERSION).scalar()
     return None if found is None else str(found)
+
+
+def scripts(folder: Path) -> ScriptDirectory:
+    """The migration scripts of a folder."""
+    from alembic.script import ScriptDirectory
+
+    return ScriptDirectory(str(folder))
+
+
+def upgrade(connection: Connection, folder: Path) -> None:
+    """Run the migrations of a folder that the database lacks, in its current transaction. Raises `StoreError`."""
+    from alembic.migration import MigrationContext
+    from alembic.operations import Operations
+    from alembic.util import CommandError
+
+    directory = scripts(folder)
+
+    def steps(revision: object, _context: object) -> list[object]:
+        return list(directory._upgrade_revs("head", revision))  # type: ignore[arg-type]  # noqa: SLF001 - as Alembic's own commands do
+
+    context = MigrationContext.configure(connection, opts={"fn": steps, "transactional_ddl": True})
+    try:
+        with Operations.context(context):
+            context.run_migrations()
+    except CommandError as error:
+        raise StoreError(f"the records cannot be migrated: {error}") from error

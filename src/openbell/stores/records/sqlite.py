@@ -18,12 +18,12 @@ from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import StaticPool
 from sqlalchemy.util import LRUCache
 
 from openbell.market.errors import StoreError
-from openbell.stores.file_version import FileVersion
 from openbell.stores.records import failures, schema
-from openbell.stores.sqlite_connections import connect, connect_durably, file_identity
+from openbell.stores.sqlite_connections import FileVersion, connect, connect_durably, file_identity
 
 T = TypeVar("T")
 _THREADS = 4
@@ -180,19 +180,19 @@ def engine_for(path: str, **options: Any) -> Engine:
     return _engine(partial(connect_durably, path, _FOREIGN_KEYS), path, **options)
 
 
-class Dialect(SQLiteDialect_pysqlite):
+class SharedDialect(SQLiteDialect_pysqlite):
     """All engines of a process have equal dialects, so that a statement is compiled once for all of them."""
 
     supports_statement_cache = True
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Dialect
+        return type(other) is SharedDialect
 
     def __hash__(self) -> int:
-        return hash(Dialect)
+        return hash(SharedDialect)
 
 
-registry.register("sqlite.openbell", __name__, Dialect.__name__)
+registry.register("sqlite.openbell", __name__, SharedDialect.__name__)
 _COMPILED: LRUCache[Any, Any] = LRUCache(500)
 """Statements of all engines. A small desk that trades takes 45 ms with them and 63 ms without."""
 
@@ -202,3 +202,22 @@ def _engine(creator: Callable[[], sqlite3.Connection], path: str, **options: Any
     engine = create_engine(url, creator=creator, hide_parameters=True, **options)
     engine.update_execution_options(compiled_cache=_COMPILED)
     return engine
+
+
+class EmptyDatabase:
+    """All tables, without rows, in memory: for reads from records that do not exist and that a desk must not create."""
+
+    def __init__(self, tables: schema.Tables) -> None:
+        self._engine = engine_for(":memory:", poolclass=StaticPool)
+        self._guard = threading.Lock()
+        with self._engine.begin() as connection:
+            schema.create_tables(connection, tables)
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Call a function with a connection and return its result. It never waits for a disk or a lock of others."""
+        with self._guard, self._engine.connect() as connection:
+            return work(connection)
+
+    def close(self) -> None:
+        """Free the memory."""
+        self._engine.dispose()

@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, delete, insert, select
 
-from openbell.stores.records import as_of
+from openbell.stores.records import snapshot
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.snapshot import View
-from openbell.stores.records.strategy_tables import (
+from openbell.stores.records.tables import (
     consensuses,
     implementations,
     performance,
@@ -91,7 +91,7 @@ def _found(view: View, wanted: ColumnElement[bool], costs: Costs) -> list[Implem
         then = wanted & (implementations.c.found_at <= view.until)
         order = (implementations.c.found_at, implementations.c.id)
         ids = list(view.execute(select(implementations.c.id).where(then).order_by(*order)).scalars())
-        bodies = as_of.bodies_at(view, "implementation", ids)
+        bodies = snapshot.bodies_at(view, "implementation", ids)
         found = [from_row(Implementation, bodies[each]) for each in ids if each in bodies]
     return [each for each in found if each.costs == list(costs)]
 
@@ -103,7 +103,7 @@ def search(view: View, symbol: str, timeframe: str, principal: str, costs: Costs
     """The last search of a series for a principal with these costs, without its number; None if it was not searched."""
     key = search_id(symbol, timeframe, principal, costs)
     if view.until is not None:
-        return as_of.body_at(view, "search", key)
+        return snapshot.body_at(view, "search", key)
     row = view.execute(select(searches).where(searches.c.id == key)).first()
     return {name: value for name, value in row._asdict().items() if name != "seq"} if row else None
 

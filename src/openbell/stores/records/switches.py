@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from openbell.stores.records import as_of
+from openbell.stores.records import snapshot
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import switches
 from openbell.trading.halt import Halt
@@ -28,7 +28,7 @@ class Turned:
 def halted(view: View) -> Halt | None:
     """Why no position may be opened; None if trading is not halted."""
     if view.until is not None:
-        reason = (as_of.body_at(view, "switch", HALT) or {}).get("reason")
+        reason = (snapshot.body_at(view, "switch", HALT) or {}).get("reason")
     else:
         reason = view.execute(_HALTED).scalar()
     return None if reason is None else Halt(reason)

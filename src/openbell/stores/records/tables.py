@@ -1,24 +1,18 @@
 """The tables. Amounts are text and times are epoch seconds, so that SQLite and PostgreSQL store both exactly.
 
-Tables that can be rebuilt from the ledger have a `seq`: the number of the entry that wrote the row last.
+Tables that can be rebuilt from the ledger have a `seq`: the number of the entry that wrote the row last. Those of webhooks
+are not rebuilt, because the ledger holds no secrets.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy import JSON, Boolean, Column, Index, Integer, Table, Text, UniqueConstraint
+from sqlalchemy import JSON, Boolean, Column, Float, Index, Integer, MetaData, Table, Text, UniqueConstraint
 
-from openbell.stores.records import (
-    columns,
-    webhook_tables,  # noqa: F401 - adds its tables to the metadata
-)
-from openbell.stores.records.columns import Number, Time
-from openbell.stores.records.schema import Tables
-from openbell.stores.records.strategy_tables import consensuses, implementations, searches, signals, specs
+from openbell.stores.records.schema import NAMES, Number, Tables, Time
 
-metadata = columns.metadata
-"""With all tables."""
+metadata = MetaData(naming_convention=NAMES)
 RECORDS = Tables(metadata, "0001", Path(__file__).with_name("migrations"))
 
 ledger = Table(
@@ -262,6 +256,145 @@ switches = Table(
     Column("reason", Text),
     Column("at", Time, nullable=False),
     Column("seq", Number, nullable=False),
+)
+
+specs = Table(
+    # Strategy specs that clients have submitted. Canonical ones are files of the program.
+    "specs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("principal", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("content", JSON, nullable=False),
+    Column("reasoning", Text, nullable=False),
+    Column("created_at", Time, nullable=False),
+    Column("seq", Number, nullable=False),
+    UniqueConstraint("principal", "name"),
+)
+
+implementations = Table(
+    "implementations",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("principal", Text, nullable=False),
+    Column("spec_id", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("symbol", Text, nullable=False),
+    Column("timeframe", Text, nullable=False),
+    Column("parameters", JSON, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("first", Number, nullable=False),
+    Column("trained_until", Number, nullable=False),
+    Column("found_at", Time, nullable=False),
+    Column("changed_at", Time, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("figures", JSON, nullable=False),
+    Column("seq", Number, nullable=False),
+)
+Index("ix_implementations_symbol_timeframe", implementations.c.symbol, implementations.c.timeframe)
+Index("ix_implementations_spec_id", implementations.c.spec_id)
+
+searches = Table(
+    # The last search of a series for implementations, by symbol, timeframe and principal.
+    "searches",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("symbol", Text, nullable=False),
+    Column("timeframe", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("bars", Integer, nullable=False),
+    Column("first", Number, nullable=False),
+    Column("until", Number, nullable=False),
+    Column("digest", Number, nullable=False),
+    Column("costs", JSON, nullable=False),
+    Column("at", Time, nullable=False),
+    Column("seq", Number, nullable=False),
+)
+
+signals = Table(
+    # The latest signal of each active implementation.
+    "signals",
+    metadata,
+    Column("implementation_id", Text, primary_key=True),
+    Column("symbol", Text, nullable=False),
+    Column("signal", Text, nullable=False),
+    Column("confidence", Float(53), nullable=False),
+    Column("triggered_at", Time, nullable=False),
+    Column("bar_hash", Text, nullable=False),
+    Column("seq", Number, nullable=False),
+)
+
+consensuses = Table(
+    # The latest consensus of each symbol and principal, with the ledger entries of the signals that it counts.
+    "consensuses",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("principal", Text, nullable=False),
+    Column("symbol", Text, nullable=False),
+    Column("bullish", Integer, nullable=False),
+    Column("bearish", Integer, nullable=False),
+    Column("neutral", Integer, nullable=False),
+    Column("consensus", Text, nullable=False),
+    Column("confidence", Float(53), nullable=False),
+    Column("signals", JSON, nullable=False),
+    Column("at", Time, nullable=False),
+    Column("seq", Number, nullable=False),
+)
+
+performance = Table(
+    # The figures of implementations at a bar, computed from bars; not part of the ledger.
+    "performance",
+    metadata,
+    Column("implementation_id", Text, primary_key=True),
+    Column("until", Time, nullable=False),
+    Column("body", JSON, nullable=False),
+)
+
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("principal", Text, nullable=False),
+    Column("direction", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("events", JSON, nullable=False),
+    Column("symbols", JSON, nullable=False),
+    # Outbound: the signing key in clear. Inbound: the SHA-256 of the secret.
+    Column("secret", Text, nullable=False),
+    Column("created_at", Time, nullable=False),
+    # The last ledger entry before it was added: only later entries are sent.
+    Column("since", Number, nullable=False),
+)
+Index("ix_webhooks_principal", webhooks.c.principal)
+
+deliveries = Table(
+    # Events that wait to be sent, and those that were given up (dead). Delivered ones are deleted.
+    "deliveries",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("webhook_id", Text, nullable=False),
+    Column("seq", Number, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("queued", Time, nullable=False),
+    Column("due", Time, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("dead", Boolean, nullable=False),
+    Column("reason", Text, nullable=False),
+    UniqueConstraint("webhook_id", "seq"),
+)
+
+received = Table(
+    # Bodies of inbound requests of the last minute, to recognise repeated ones.
+    "received",
+    metadata,
+    Column("webhook_id", Text, primary_key=True),
+    Column("digest", Text, primary_key=True),
+    Column("at", Time, nullable=False),
 )
 
 JOURNALED = {

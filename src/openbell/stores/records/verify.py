@@ -45,7 +45,7 @@ def entries(connection: Connection) -> Iterator[Entry]:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class LedgerEnd:
     """The ledger's last entry as one transaction sees it, and the heads at which it may end."""
 
     newest: Head
@@ -57,10 +57,10 @@ class Snapshot:
         return bool(self.ends) and self.newest not in self.ends and self.newest.seq <= self.ends[0].seq
 
 
-def snapshot(connection: Connection, read_ends: Callable[[], tuple[Head, ...]]) -> Snapshot:
+def snapshot(connection: Connection, read_ends: Callable[[], tuple[Head, ...]]) -> LedgerEnd:
     """Read the ledger's last entry, then the heads: the end of every entry seen here was announced before."""
     newest = head_of(connection)
-    return Snapshot(newest, read_ends())
+    return LedgerEnd(newest, read_ends())
 
 
 def faults(

@@ -10,8 +10,7 @@ from sqlalchemy import Row, and_, delete, func, insert, select, update
 
 from openbell.stores.records.journal import Journal, head_of
 from openbell.stores.records.snapshot import View
-from openbell.stores.records.tables import accounts, inbox, ledger
-from openbell.stores.records.webhook_tables import deliveries, received, webhooks
+from openbell.stores.records.tables import accounts, deliveries, inbox, ledger, received, webhooks
 
 OUTBOUND, INBOUND = "outbound", "inbound"
 CHANGED = "webhook"

@@ -15,7 +15,7 @@ from openbell.market.instruments import parse
 from openbell.net.outbound_urls import parse_target
 from openbell.stores.records import webhooks as queries
 from openbell.stores.records.journal import Journal
-from openbell.stores.records.records import Access, Records
+from openbell.stores.records.records import RecordAccess, Records
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.webhooks import INBOUND, OUTBOUND, Delivery, Webhook
 
@@ -46,7 +46,7 @@ class WebhookService:
     @property
     def active(self) -> bool:
         """Whether this desk sends and receives: only at the present, and only if it may write."""
-        return self._records.access is Access.PRESENT and not self._records.read_only
+        return self._records.access is RecordAccess.PRESENT and not self._records.read_only
 
     async def add(
         self, principal: str, url: str, events: Iterable[str] = (), symbols: Iterable[str] = ()
@@ -127,7 +127,7 @@ class WebhookService:
         raise NoSuchWebhook("there is no dead delivery with this id; openbell webhook dead shows all")
 
     async def _write(self, work: Callable[[Journal], T]) -> T:
-        if self._records.access is not Access.PRESENT:
+        if self._records.access is not RecordAccess.PRESENT:
             raise Refused("webhooks belong to the present: unset OPENBELL_AS_OF and do not use a replayed feed")
         return await self._records.write(work)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from openbell.desk.settings.access import FILE
 from openbell.market.errors import StoreError
-from openbell.stores.sqlite_copy import copy_database, open_reader
+from openbell.stores.sqlite_connections import copy_database, open_reader
 
 
 @dataclass(frozen=True, slots=True)

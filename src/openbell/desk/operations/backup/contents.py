@@ -9,13 +9,15 @@ from pathlib import Path
 
 from openbell.desk.orders.halt_file import HALT_FILE
 from openbell.desk.settings.access import FILE as ACCESS
+from openbell.stores.registry import StoreBackend, all_backends
 
 _SEED = re.compile(r"seed--?\d{1,18}")
+_BAR_FOLDERS = " | ".join(re.escape(each.folders).replace(r"\*", "[^/]+") for each in all_backends())
 _MARKET_FILE = re.compile(
     rf"""
     (?: simulated/ (?: {_SEED.pattern}/ )? )?
     (?: records\.sqlite | ledger (?: -[^/]+ )? \.head
-      | (?: data | influx/[^/]+ )/ (?: buffer\.sqlite | [^/]+/[^/]+/[^/]+\.parquet ) )
+      | (?: {_BAR_FOLDERS} )/ (?: buffer\.sqlite | [^/]+/[^/]+/[^/]+\.parquet ) )
     """,
     re.VERBOSE,
 )
@@ -58,11 +60,11 @@ class Market:
     @property
     def bar_folders(self) -> list[Path]:
         """The folders that have a buffer of bars."""
-        return [
-            path.parent
-            for path in (self.folder / "data" / "buffer.sqlite", *sorted(self.folder.glob("influx/*/buffer.sqlite")))
-            if path.exists()
-        ]
+        return [folder for each in all_backends() for folder in self.folders_of(each)]
+
+    def folders_of(self, backend: type[StoreBackend]) -> list[Path]:
+        """Those of one kind of store."""
+        return [path.parent for path in sorted(self.folder.glob(f"{backend.folders}/buffer.sqlite"))]
 
 
 def markets_of(home: Path) -> list[Market]:

@@ -22,8 +22,7 @@ from openbell.desk.settings.access import FILE as ACCESS
 from openbell.market.errors import Refused, StoreError
 from openbell.stores.folders import sync_folder
 from openbell.stores.records.ledger_head_file import HeadFile
-from openbell.stores.sqlite_connections import connect
-from openbell.stores.sqlite_copy import copy_database, open_reader
+from openbell.stores.sqlite_connections import connect, copy_database, open_reader
 from openbell.trading.ledger import GENESIS, Head, goes_beyond
 
 _ROUNDS = 5

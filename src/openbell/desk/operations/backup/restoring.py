@@ -23,10 +23,10 @@ from openbell.desk.settings import Settings
 from openbell.market.clock import SystemClock
 from openbell.market.errors import Refused, StoreError
 from openbell.stores.folders import sync_folder
-from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Loss
 from openbell.stores.records.ledger_head_file import HeadFile
-from openbell.stores.sqlite_copy import is_in_use
+from openbell.stores.registry import all_backends
+from openbell.stores.sqlite_connections import is_in_use
 from openbell.trading.ledger import Head
 
 Advance = Callable[[int], None]
@@ -172,11 +172,12 @@ def _check(settings: Settings, found: Manifest, done: Restored) -> None:
         if market.records.exists():
             asyncio.run(_check_ledger(market, found))
     for market in contents.markets_of(settings.home):
-        if (market.folder / "data" / "buffer.sqlite").exists():
-            with closing(ParquetStore(market.folder / "data")) as store:
-                for series in store.audit.to_check():
-                    done.bars += 1
-                    done.losses += store.audit.mend_losses(series)
+        for folder, backend in ((folder, each) for each in all_backends() for folder in market.folders_of(each)):
+            if (restored := backend.restored(folder)) is not None:
+                with closing(restored) as store:
+                    for series in store.audit.to_check():
+                        done.bars += 1
+                        done.losses += store.audit.mend_losses(series)
 
 
 async def _check_ledger(market: Market, found: Manifest) -> None:

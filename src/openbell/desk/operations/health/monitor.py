@@ -92,8 +92,8 @@ class DeskHealth:
     async def look(self) -> Health:
         """Returns the current health. Takes about 1.5 s at most, whatever does not answer."""
         await self.checks.failing()
-        # The buffer of an InfluxDB is in the home: it answers while that does not.
-        bars = "bars" not in self.checks.outages or self._sources.settings.influx_url
+        # The buffer of a database is in the home: it answers while that does not.
+        bars = "bars" not in self.checks.outages or self._sources.settings.store_backend.is_remote
         asked = (*((self._records,) if "records" not in self.checks.outages else ()), *((self._bars,) if bars else ()))
         await asyncio.gather(*(each.ask() for each in asked))
         parts = self._parts()
@@ -119,7 +119,7 @@ class DeskHealth:
     def _parts(self) -> dict[str, Part]:
         return {
             "records": self._checked("records", "PostgreSQL" if self._sources.settings.database_url else "SQLite"),
-            "bars": self._checked("bars", "InfluxDB" if self._sources.settings.influx_url else "Parquet files"),
+            "bars": self._checked("bars", self._sources.settings.store_backend.title),
             "feed": self._feed(),
             "collector": self._collector(),
             "engine": self._engine(),

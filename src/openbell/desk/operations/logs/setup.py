@@ -97,8 +97,9 @@ def secrets_of(settings: Settings, environ: Mapping[str, str]) -> set[str]:
     """Returns the texts that no line of the log may contain."""
     found = {value for name, value in environ.items() if _SECRET.search(name) and not name.startswith("OPENBELL_LOG")}
     for value in settings.secrets:
-        found |= _passwords_of(value) if "://" in value else {value}
-    return (found | {settings.influx_token.partition(":")[2]}) - {""}
+        # A token may be USER:PASSWORD.
+        found |= _passwords_of(value) if "://" in value else {value, value.partition(":")[2]}
+    return found - {""}
 
 
 def _passwords_of(url: str) -> set[str]:

@@ -65,11 +65,11 @@ class DayCounts:
 
     def _known(self, series: Series, first: int, last: int) -> _Counted:
         """Returns counts that have all days in [first, last), which are over."""
-        version = self._store.version(series)  # taken before the reads: what is written meanwhile is read again
+        version = self._store.versions.of(series)  # taken before the reads: what is written meanwhile is read again
         held = self._counted.get(series) or _Counted(version, first, np.zeros(0, dtype=np.int16))
         low, high = min(held.first, first), max(held.first + len(held.counts), last)
         counts, begun = held.between(low, high), held.begun
-        changed = self._store.changed_since(series, held.version)
+        changed = self._store.versions.changed_since(series, held.version)
         if changed is not None:
             counts[max(0, changed // DAY - low) :] = _UNKNOWN
             begun = None

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from openbell.desk.settings import Settings
 from openbell.net.addresses import is_loopback
+from openbell.stores.registry import all_backends
 
 NAME = "gateway.json"
 IDENTITY = "x-openbell-gateway"
@@ -28,7 +29,15 @@ IDENTITY = "x-openbell-gateway"
 PROOF = "x-openbell-proof"
 """The header with which a program proves that it has read the file. The key itself is never sent."""
 _LARGEST = 4096
-_SERVED = ("feed", "as_of", "replay_speed", "sim_seed", "stale_after", "influx_url", "influx_database", "options")
+_SERVED = (
+    "feed",
+    "as_of",
+    "replay_speed",
+    "sim_seed",
+    "stale_after",
+    *(name for each in all_backends() for name in each.place),
+    "options",
+)
 """The settings on which quotes depend."""
 
 

@@ -67,18 +67,20 @@ class SeenBars:
 
 def seen_bars(store: BarStore, series: Series, until: int) -> SeenBars:
     """Returns the current state of the bars of a series before a time; to be taken before they are read. May block."""
-    return SeenBars({each: store.version(each) for each in _sources(store, series)}, until)
+    return SeenBars({each: store.versions.of(each) for each in _sources(store, series)}, until)
 
 
 def corrected(store: BarStore, seen: Mapping[Series, SeenBars]) -> set[Series]:
     """Returns the series whose bars before that time may have changed since they were seen. May block."""
-    touched = store.changed({each: version for some in seen.values() for each, version in some.versions.items()})
+    touched = store.versions.changed(
+        {each: version for some in seen.values() for each, version in some.versions.items()}
+    )
     return {
         series
         for series, some in seen.items()
         if _sources(store, series) != some.versions.keys()
         or any(
-            (at := store.changed_since(each, some.versions[each])) is not None and at < some.until
+            (at := store.versions.changed_since(each, some.versions[each])) is not None and at < some.until
             for each in touched & some.versions.keys()
         )
     }

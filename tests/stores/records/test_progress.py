@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openbell.stores.records.engine_problems import account_of, trouble_of
+from openbell.stores.records.progress import account_of, trouble_of
 
 
 @pytest.mark.parametrize("account", ["paper", "account", "account of mine", "two  blanks", "local.alice"])
