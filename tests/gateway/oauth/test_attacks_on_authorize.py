@@ -190,6 +190,16 @@ def test_markup_in_parameters_is_not_echoed(gateway: Gateway, app: App) -> None:
     assert "<script" not in page.text
 
 
+def test_attack_a_passphrase_in_the_field_of_the_name_is_not_logged(
+    gateway: Gateway, app: App, browser: Browser, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    browser.open(app.link())
+    browser.submit(name="correct-horse-battery", passphrase="ann")
+    assert any("an unknown user" in record.getMessage() for record in caplog.records)
+    assert not any("correct-horse-battery" in record.getMessage() for record in caplog.records)
+
+
 def test_log_injection(gateway: Gateway, app: App, browser: Browser, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     browser.open(app.link(client_id="x\nERROR forged"))
@@ -198,7 +208,7 @@ def test_log_injection(gateway: Gateway, app: App, browser: Browser, caplog: pyt
     browser.submit()
     app.post("/token", grant_type="x\nERROR forged", code="x\nERROR forged")
     records = [record for record in caplog.records if record.name.startswith("openbell")]
-    assert any("an impossible name" in record.getMessage() for record in records)
+    assert any("an unknown user" in record.getMessage() for record in records)
     for record in records:
         assert "forged" not in record.getMessage()
         assert record.getMessage().isprintable()

@@ -287,10 +287,10 @@ def test_a_principal_is_read_once_while_nothing_changes(
     token, reads = app.tokens()["access_token"], 0
     read = gateway.store.read
 
-    async def counted(work: Any) -> Any:
+    async def counted(work: Any, *given: Any) -> Any:
         nonlocal reads
         reads += 1
-        return await read(work)
+        return await read(work, *given)
 
     monkeypatch.setattr(gateway.store, "read", counted)
 

@@ -92,7 +92,9 @@ def test_attack_sign_ins_of_an_address_are_limited_right_or_wrong(site: Site) ->
 def test_sign_ins_consents_and_calls_are_in_the_audit_log_with_client_and_token(site: Site) -> None:
     app = app_of(site)
     assert sign_in(app, passphrase="wrong wrong wrong").status_code == 403
+    assert sign_in(app, name="my secret passphrase", passphrase="ann").status_code == 403
     assert sign_in(app, action="deny").status_code == 303
+    assert app.post("/token", grant_type="authorization_code", client_id="nobody").status_code in {400, 401}
     tokens = app.exchange(answer_in(sign_in(app))["code"]).json()
     call = site.connect().post("/mcp", json=LIST, headers={"Authorization": f"Bearer {tokens['access_token']}"})
     assert call.status_code == 200
@@ -103,15 +105,19 @@ def test_sign_ins_consents_and_calls_are_in_the_audit_log_with_client_and_token(
     assert seen == [
         ("register", "ok", ""),
         ("sign_in", "refused", "ann"),
+        ("sign_in", "refused", "an unknown user"),
         ("consent", "refused", ""),
         ("sign_in", "ok", "ann"),
         ("consent", "ok", "ann"),
         ("token", "ok", "ann"),
         ("token", "refused", ""),
     ]
+    refused = [each["tool"] for each in site.lines(server="oauth", outcome="refused") if not each.get("client")]
+    assert refused == ["token"]
     assert site.lines(server="chartgen", principal="ann", client=app.id)
     assert site.lines(server="chartgen", principal="alice", token="reader")
     text = (site.inside.settings.home / NAME).read_text()
+    assert "my secret passphrase" not in text
     assert PASSPHRASE not in text and tokens["access_token"] not in text and tokens["refresh_token"] not in text
 
 

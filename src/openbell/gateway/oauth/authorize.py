@@ -148,7 +148,8 @@ class Authorize:
         name = fields.get("name", "")
         user = await self._sign_in.check(name, fields.get("passphrase", ""), address_of(request))
         outcome = "ok" if isinstance(user, User) else "refused"
-        self._record.add(request, "sign_in", outcome, user=name, client=asked.client_id)
+        shown = await self._sign_in.shown_name(name)
+        self._record.add(request, "sign_in", outcome, user=shown, client=asked.client_id)
         if isinstance(user, User):
             return await self._granted(request, opened, user, fields)
         client = await self._clients.find(asked.client_id, address_of(request))

@@ -10,7 +10,7 @@ import secrets
 import unicodedata
 from dataclasses import dataclass
 
-from openbell.desk.settings.principals import LONGEST_PASSPHRASE, SUBJECT
+from openbell.desk.settings.principals import LONGEST_PASSPHRASE
 from openbell.gateway.guard.limits import SIGN_IN, Limits
 from openbell.gateway.oauth.secret_texts import digest
 from openbell.market.clock import Clock
@@ -87,7 +87,7 @@ class SignIn:
         limits = {user_key: USER_LIMIT, address_key: ADDRESS_LIMIT}
         now = self._clock.epoch()
         wait = await self._store.write(users.begin_sign_in, limits, now)
-        shown = name if SUBJECT.fullmatch(name) else "an impossible name"
+        shown = await self.shown_name(name)
         if wait > 0:
             log.warning("a sign-in as %s from %s was refused: locked for %.0f s", shown, address, wait)
             return Locked(wait)
@@ -100,6 +100,10 @@ class SignIn:
             return None
         await self._store.write(users.end_sign_in, user_key, address_key)
         return user
+
+    async def shown_name(self, name: str) -> str:
+        """Returns the name of a user as logs may have it; of others only that: people type passphrases into wrong fields."""
+        return name if await self._store.read(users.find, name) is not None else "an unknown user"
 
     async def has_users(self) -> bool:
         """Returns True if there is a user who can sign in."""

@@ -66,13 +66,17 @@ class TokenEndpoint:
     async def issue(self, request: Request) -> Response:
         """Answer a token request."""
         form = await form_parameters(request)
-        client = await self._clients.authenticate(request, form)
-        kind = required(form, "grant_type")
-        if kind not in {CODE_GRANT, REFRESH_GRANT}:
-            raise OAuthFault("unsupported_grant_type", f"grant_type must be {CODE_GRANT} or {REFRESH_GRANT}")
-        if kind not in client.grant_types:
-            raise OAuthFault("unauthorized_client", "the client did not register for this grant_type")
         try:
+            client = await self._clients.authenticate(request, form)
+        except OAuthFault:
+            self._record.add(request, "token", "refused")  # the id that was given may be anything, even a secret
+            raise
+        kind = required(form, "grant_type")
+        try:
+            if kind not in {CODE_GRANT, REFRESH_GRANT}:
+                raise OAuthFault("unsupported_grant_type", f"grant_type must be {CODE_GRANT} or {REFRESH_GRANT}")
+            if kind not in client.grant_types:
+                raise OAuthFault("unauthorized_client", "the client did not register for this grant_type")
             issued = await (self._for_code(client, form) if kind == CODE_GRANT else self._for_refresh(client, form))
         except OAuthFault:
             self._record.add(request, "token", "refused", client=client.id)
