@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from openbell.market.bars import Bars, Values, bucket_bounds
-from openbell.market.currency_days import days_at
 from openbell.market.instruments import AssetClass
+from openbell.market.trading_days import currency_days_at
 
 _BEHIND_UTC = {AssetClass.STOCK: 5 * 3600}
 """Seconds that local time is behind UTC. Stocks trade from 4:00 to 20:00 in New York: daylight saving changes no date."""
@@ -47,7 +47,7 @@ def _months(bars: Bars, unit: str) -> np.ndarray[tuple[int], np.dtype[np.datetim
     ends = bucket_bounds(bars.instrument, bars.timeframe, bars.time)[1]
     moments = np.where(ends > 0, ends - 1, bars.time)  # stocks outside the calendar's years have no bounds
     if bars.instrument.asset_class is AssetClass.FOREX:
-        days = days_at(moments, _WEEKEND)
+        days = currency_days_at(moments, _WEEKEND)
         return np.where(days >= 0, days, moments // _DAY).astype("datetime64[D]").astype(f"datetime64[{unit}]")
     moments -= _BEHIND_UTC.get(bars.instrument.asset_class, 0)
     return moments.astype("datetime64[s]").astype(f"datetime64[{unit}]")

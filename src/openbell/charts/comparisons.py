@@ -13,7 +13,7 @@ from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Bars, Values
 from openbell.market.clock import iso
 from openbell.market.digits import significant
-from openbell.market.percent_change import percent_change
+from openbell.market.price_history import percent_change
 
 _SIDES = {1: "above", -1: "below", 0: "equal"}
 _DIRECTIONS = {1: "up", -1: "down"}

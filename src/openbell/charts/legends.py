@@ -16,7 +16,7 @@ from openbell.charts.scene import Box, Color, Label, Layer, box
 from openbell.charts.styles import style_for
 from openbell.charts.themes import Theme, faded
 from openbell.indicators.evaluation import Computed
-from openbell.market.percent_change import percent_change
+from openbell.market.price_history import percent_change
 
 _LEFT = 12.0
 _SPACE = 2.0

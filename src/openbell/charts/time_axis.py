@@ -11,11 +11,10 @@ import numpy as np
 from openbell.charts import fonts
 from openbell.charts.zones import zone_text
 from openbell.market.bars import Bars
-from openbell.market.currency_days import days_at
 from openbell.market.instruments import AssetClass
 from openbell.market.session_table import Times
 from openbell.market.sessions import EASTERN
-from openbell.market.trading_days import by_currency_day
+from openbell.market.trading_days import by_currency_day, currency_days_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +167,7 @@ def _clock(bars: Bars, zone: tzinfo | None) -> Times:
     """Returns the times of bars on the wall clock of the axis, in seconds."""
     time = bars.time
     if by_currency_day(bars.instrument, bars.timeframe):
-        return days_at(time) * _DAY
+        return currency_days_at(time) * _DAY
     if not bars.timeframe.intraday:
         return time
     zone = zone_of(bars, zone)

@@ -18,10 +18,10 @@ from openbell.indicators.regular_hours import session_days, session_rows
 from openbell.indicators.spec import Finer, Parameter
 from openbell.indicators.value_area import VALUE_AREA, control_row, value_area
 from openbell.market.bars import Bars, Values, ends_of
-from openbell.market.currency_days import opens_on
 from openbell.market.instruments import AssetClass
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_days import currency_opens_on
 
 SESSIONS = ("daily", "weekly", "hourly")
 SESSION_PARAMETERS = (Parameter("bins", 24, 1, 200), Parameter("session", "daily", choices=SESSIONS))
@@ -108,7 +108,7 @@ def places_of(finer: Bars, bars: Bars) -> Indices:
     if not bars.timeframe.intraday and finer.instrument.asset_class is AssetClass.STOCK:
         begun = day
     elif not bars.timeframe.intraday and finer.instrument.asset_class is AssetClass.FOREX:
-        begun = np.where(day >= 0, opens_on(np.maximum(day, 0)), -1)
+        begun = np.where(day >= 0, currency_opens_on(np.maximum(day, 0)), -1)
     place = np.searchsorted(bars.time, begun, side="right") - 1
     inside = (place >= 0) & (day >= 0)
     inside &= begun < np.append(ends_of(bars), 0)[place]

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.market.bars import Bars, Values, resample
-from openbell.market.currency_days import days_at
 from openbell.market.errors import DataError
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.session_table import SessionTable, Times, table_for
+from openbell.market.trading_days import currency_days_at
 
 _DAY = 86400
 _NOTHING = (nan, nan, nan, nan, 0.0)
@@ -46,7 +46,7 @@ def session_days(bars: Bars) -> Times:
     if bars.instrument.asset_class is AssetClass.CRYPTO:
         return bars.time // _DAY
     if bars.instrument.asset_class is AssetClass.FOREX:
-        return days_at(bars.time, min(bars.timeframe.seconds, _DAY))
+        return currency_days_at(bars.time, min(bars.timeframe.seconds, _DAY))
     table, row = session_rows(bars)
     return np.append(table.open, -1)[row]
 

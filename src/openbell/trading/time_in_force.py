@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from openbell.market.currency_days import days_between
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.sessions import eastern, next_open, session_on
+from openbell.market.trading_days import currency_days_between
 
 _DAY = 86400
 
@@ -14,7 +14,7 @@ def day_end(instrument: Instrument, at: float) -> float:
     end of the UTC day. While the market is closed, the next day counts.
     """
     if instrument.asset_class is AssetClass.FOREX:
-        closes = days_between(at, at).close
+        closes = currency_days_between(at, at).close
         row = int(closes.searchsorted(at, side="right"))
         if row < len(closes):
             return float(closes[row])

@@ -14,7 +14,7 @@ from openbell.charts.panels import TITLE_ROW, Panel, Picture
 from openbell.charts.scene import Anchor, Band, Box, Boxes, Color, Item, Label, Stroke, box
 from openbell.charts.themes import faded
 from openbell.market.bars import Values
-from openbell.market.percent_change import percent_change
+from openbell.market.price_history import percent_change
 
 _FAR = 1e9
 _HUGE = 1e15

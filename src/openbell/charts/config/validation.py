@@ -12,10 +12,10 @@ from openbell.charts.config.problems import Problem, Problems
 from openbell.charts.config.ranges import bounds_of
 from openbell.charts.config.reading import CONTRACT, read_config
 from openbell.market.errors import InvalidParameter, InvalidSymbol
-from openbell.market.expected_bars import most_bars
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
 from openbell.market.timeframes import CHART
+from openbell.market.trading_time import most_bars
 
 MOST_BARS = 2000
 """The most bars that one chart shows; of a longer range, the newest."""

@@ -21,12 +21,12 @@ from openbell.market import bars as barlib
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import Clock, bounded
 from openbell.market.errors import DataError, FeedUnavailable, StoreError, UnknownSymbol
-from openbell.market.expected_bars import most_bars
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.series import Series
 from openbell.market.series_plan import Part, base_of, next_close
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_time import most_bars
 from openbell.stores.fair_queue import CALLER
 from openbell.stores.port import BarStore, Span, Version
 from openbell.stores.threads import Threads

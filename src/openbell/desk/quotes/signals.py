@@ -14,8 +14,7 @@ from openbell.desk.bars.watchlist import WatchlistFile
 from openbell.market.bars import MINUTE, Bars, empty
 from openbell.market.errors import InsufficientData, NotCovered, UnknownSymbol
 from openbell.market.instruments import AssetClass, Instrument, parse
-from openbell.market.percent_change import percent_change
-from openbell.market.previous_close import previous_close
+from openbell.market.price_history import percent_change, previous_close
 from openbell.market.timeframes import Timeframe
 from openbell.signals.crossings import NEEDED, Crossings, find_crossings
 from openbell.signals.series import Signals, SignalSeries

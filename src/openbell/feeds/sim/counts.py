@@ -9,10 +9,10 @@ from openbell.feeds.sim.minutes import traded
 from openbell.feeds.sim.universe import LISTINGS
 from openbell.market import bars as barlib
 from openbell.market.bars import empty
-from openbell.market.expected_bars import most_bars
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_time import most_bars
 
 _WEEK, _MONDAY = 604800, 345600
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from openbell import __version__
 from openbell.market.clock import iso
-from openbell.market.durations import in_words
 from openbell.market.errors import StoreError
 from openbell.market.instruments import AssetClass
+from openbell.market.plural import in_words
 from openbell.market.sessions import Phase, Session, eastern, next_open, session_on, stock_phase
 from openbell.market.timeframes import SHORT
 from openbell.protocol.call import Call, Result

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from openbell.indicators.regular_hours import session_days
 from openbell.market.bars import bucket_bounds, closed_at, count, ends_of, resample
-from openbell.market.currency_days import days_at, opens_on
-from openbell.market.expected_bars import most_bars
 from openbell.market.instruments import AssetClass
 from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.partial_bars import cut_bars
@@ -20,7 +18,8 @@ from openbell.market.series import bases
 from openbell.market.series_plan import buckets, next_close
 from openbell.market.sessions import forex_open
 from openbell.market.timeframes import Timeframe
-from openbell.market.trading_days import begin_of_date, date_of
+from openbell.market.trading_days import begin_of_date, currency_days_at, currency_opens_on, date_of
+from openbell.market.trading_time import most_bars
 from tests.market.calendar_groups import EPOCH, group_at, grouped, groups, trading_days
 from tests.market.walks import DAY, FOREX, MINUTE, at, minutes, walk
 
@@ -180,19 +179,19 @@ def test_the_day_of_a_bar_does_not_depend_on_others() -> None:
 def test_dates_and_opens_are_inverse() -> None:
     days = np.arange((date(2024, 12, 1) - EPOCH).days, (date(2026, 1, 20) - EPOCH).days)
 
-    opens = opens_on(days)
+    opens = currency_opens_on(days)
 
     weekdays = (days + 3) % 7 < 5
     assert ((opens >= 0) == weekdays).all()
-    assert np.array_equal(days_at(opens[weekdays]), days[weekdays])
-    assert len(opens_on(days[:0])) == len(days_at(days[:0])) == 0
+    assert np.array_equal(currency_days_at(opens[weekdays]), days[weekdays])
+    assert len(currency_opens_on(days[:0])) == len(currency_days_at(days[:0])) == 0
 
 
 def test_outside_the_calendars_years_there_are_no_days() -> None:
     long_ago = np.array([at("1955-05-05T12:00Z")])
 
     assert bucket_bounds(FOREX, Timeframe.D1, long_ago)[0].tolist() == [-1]
-    assert days_at(long_ago).tolist() == opens_on(long_ago // DAY).tolist() == [-1]
+    assert currency_days_at(long_ago).tolist() == currency_opens_on(long_ago // DAY).tolist() == [-1]
     assert lookback_start(FOREX, Timeframe.D1, 5, float(long_ago[0])) <= long_ago[0]
 
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.market.clock import parse_time
-from openbell.market.freshness import trading_seconds
 from openbell.market.instruments import parse
 from openbell.market.sessions import Phase, phase
+from openbell.market.trading_time import trading_seconds
 
 START = int(parse_time("2025-10-20T00:00:00Z"))
 
