@@ -26,11 +26,10 @@ from openbell.strategies.spec import ConditionType, Side
 from openbell.trading import amounts
 from openbell.trading.amounts import ONE, ZERO
 from openbell.trading.book import Book
-from openbell.trading.brackets import exits_of
 from openbell.trading.costs import Costs
 from openbell.trading.fills import Fill
 from openbell.trading.matcher import Matcher
-from openbell.trading.orders import Force, Kind, Order, Role, State
+from openbell.trading.orders import Force, Kind, Order, Role, State, exits_of
 from openbell.trading.orders import Side as OrderSide
 
 _REASONS = {"sl": Reason.STOP_LOSS, "ts": Reason.TRAILING_STOP, "tp": Reason.TARGET, "exit": Reason.SIGNAL}

@@ -14,9 +14,8 @@ from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
 from openbell.strategies.errors import SpecRefused
-from openbell.strategies.implementations import Status
+from openbell.strategies.implementations import Status, Step
 from openbell.strategies.library import canonical
-from openbell.strategies.promotion import Step
 from openbell.strategies.reading import read_spec
 from openbell.strategies.spec import Spec
 from tests.counts import runs

@@ -21,7 +21,6 @@ from openbell.brokers.alpaca.broker import AlpacaBroker
 from openbell.brokers.alpaca.states import STATES, reachable
 from openbell.brokers.alpaca.wire import Malformed, number
 from openbell.market.errors import SettingsError
-from openbell.trading.brackets import exits_of
 from openbell.trading.broker import (
     Broker,
     BrokerError,
@@ -30,7 +29,7 @@ from openbell.trading.broker import (
     OutcomeUnknown,
     Report,
 )
-from openbell.trading.orders import FINAL, MOVES, Force, Kind, Order, Role, Side, State
+from openbell.trading.orders import FINAL, MOVES, Force, Kind, Order, Role, Side, State, exits_of
 from tests.brokers.alpaca_server import (
     KEY,
     NOW,

@@ -35,7 +35,7 @@ from openbell.market.clock import Clock, FixedClock
 from openbell.market.errors import FeedUnavailable, SettingsError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.series import Series
-from openbell.net.vendor_pace import Budget, backoff, retry_after
+from openbell.net.rates import Budget, backoff, retry_after
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.clocks import HandClock

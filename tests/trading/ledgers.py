@@ -11,11 +11,10 @@ from openbell.market.bars import Bars
 from openbell.trading.accounts import Account
 from openbell.trading.alerts import Alert, AlertState, Type
 from openbell.trading.amounts import ZERO
-from openbell.trading.brackets import exits_of
 from openbell.trading.costs import Costs
 from openbell.trading.fills import Fill, fill_of
 from openbell.trading.ledger import GENESIS, Entry, canonical, seal
-from openbell.trading.orders import Order, Role, State
+from openbell.trading.orders import Order, Role, State, exits_of
 from openbell.trading.rows import to_row
 from tests.trading.matching import match
 from tests.trading.samples import BUY, SELL, START, D, limit, minutes, order

@@ -18,11 +18,10 @@ from openbell.trading import amounts
 from openbell.trading.advance import DAY, AccountState, Rules, advance
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
-from openbell.trading.brackets import end_exits, exits_of
 from openbell.trading.costs import Costs
 from openbell.trading.fills import Fill
 from openbell.trading.matcher import Change
-from openbell.trading.orders import RESTING, Kind, Order, Role, Side, State
+from openbell.trading.orders import RESTING, Kind, Order, Role, Side, State, end_exits, exits_of
 from openbell.trading.risk import Limits
 from tests.counts import runs
 from tests.trading.matching import match

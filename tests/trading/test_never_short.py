@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.trading.book import Book, replay
-from openbell.trading.brackets import end_exits, exits_of
 from openbell.trading.costs import Costs
-from openbell.trading.orders import RESTING, Kind, Order, Role, Side, State
+from openbell.trading.orders import RESTING, Kind, Order, Role, Side, State, end_exits, exits_of
 from openbell.trading.risk import Limits, Proposal, Situation, Verdict, judge
 from tests.trading.matching import match
 from tests.trading.samples import START, D, fill, minutes, order

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 from openbell.market.bars import Bars
 from openbell.market.sessions import Session, session_on
-from openbell.trading.brackets import end_exits, exits_of
 from openbell.trading.costs import Costs
 from openbell.trading.evidence import bar_hash
 from openbell.trading.fills import Fill
 from openbell.trading.matcher import Change
-from openbell.trading.orders import RESTING, Force, Kind, Order, Role, Side, State
+from openbell.trading.orders import RESTING, Force, Kind, Order, Role, Side, State, end_exits, exits_of
 from tests.trading.matching import match
 from tests.trading.samples import BUY, SELL, START, D, Row, limit, look, minutes, order, stop
 

@@ -19,7 +19,7 @@ from openbell.market.bars import Bars, Values, bucket_bounds
 from openbell.market.errors import DataError
 from openbell.strategies.compiled import compiled
 from openbell.strategies.evaluation import Known, evaluate
-from openbell.strategies.promotion import Forward
+from openbell.strategies.implementations import Forward
 
 Course = list[tuple[int, Forward]]
 """When each bar closed, and the figures up to it, oldest first."""

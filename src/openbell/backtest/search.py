@@ -21,7 +21,7 @@ from openbell.market.bars import Bars, Values
 from openbell.market.errors import DataError, InvalidParameter
 from openbell.strategies.compiled import compiled
 from openbell.strategies.evaluation import Known, evaluate
-from openbell.strategies.promotion import Step, Validation, validation
+from openbell.strategies.implementations import Step, Validation, validation
 from openbell.strategies.spec import Number, Spec
 
 COMBINATIONS = 8

@@ -13,9 +13,8 @@ import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from openbell.market.errors import OutboundFailed, OutboundRefused
-from openbell.net.addresses import require_public
+from openbell.net.addresses import Target, parse_target, require_public
 from openbell.net.http import LARGEST_HEAD, Bounds, Fault, HttpClient, HttpFailed
-from openbell.net.outbound_urls import Target, parse_target
 from openbell.net.response import Response
 
 __all__ = ["Outbound", "OutboundFailed", "OutboundRefused", "system_addresses"]

@@ -1,4 +1,4 @@
-"""The indicator values of closed bars, and the crossings that the chart-signals contract defines on two bars.
+"""The indicator values of closed bars, in words too, and the crossings that the chart-signals contract defines on two bars.
 
 Does not import numpy.
 """
@@ -6,10 +6,11 @@ Does not import numpy.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 if TYPE_CHECKING:
     from openbell.market.bars import Values
+
 
 Number = TypeVar("Number", float, "Values")
 
@@ -85,3 +86,27 @@ def crossed(prev: Levels[Number], last: Levels[Number]) -> dict[str, Any]:
         "bb_breakout_up": last.price > last.bb_upper,
         "bb_breakout_dn": last.price < last.bb_lower,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the numbers of one bar mean."""
+
+    rsi: Literal["overbought", "oversold", "neutral"]
+    macd: Literal["above signal", "below signal", "at signal"]
+    bollinger: Literal["above upper", "inside", "below lower"]
+    price_vs_ema9_pct: float
+    bb_position_pct: float | None
+    """Of the close between the lower band (0) and the upper one (100); None if the bands are equal."""
+
+
+def read(last: Snapshot) -> Reading:
+    """Returns what a snapshot means, by the limits of the crossings."""
+    width = last.bb_upper - last.bb_lower
+    return Reading(
+        "overbought" if last.rsi >= OVERBOUGHT else "oversold" if last.rsi <= OVERSOLD else "neutral",
+        "above signal" if last.macd > last.signal else "below signal" if last.macd < last.signal else "at signal",
+        "above upper" if last.price > last.bb_upper else "below lower" if last.price < last.bb_lower else "inside",
+        100 * (last.price / last.ema9 - 1),
+        100 * (last.price - last.bb_lower) / width if width > 0 else None,
+    )

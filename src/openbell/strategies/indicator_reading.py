@@ -11,8 +11,7 @@ from openbell.indicators.spec import Indicator
 from openbell.indicators.spec import Parameter as Bounds
 from openbell.market.errors import InvalidParameter
 from openbell.strategies.errors import Kind
-from openbell.strategies.indicator_names import COLUMNS, indicator_of, parameter_of, snake, takes_line
-from openbell.strategies.scope import Scope, short
+from openbell.strategies.indicator_names import COLUMNS, Scope, indicator_of, parameter_of, short, snake, takes_line
 from openbell.strategies.spec import IndicatorUse, Number, Setting, Use
 
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")

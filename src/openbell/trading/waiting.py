@@ -1,4 +1,4 @@
-"""What a working order waits for, and until when: the `reason` of orders that have none recorded.
+"""What a working order waits for, and until when: the `reason` of orders that have none recorded, and the end of day orders.
 
 The reason is computed from the order, the clock and the volume since the order last changed. It is not stored, because it
 may be different one minute later.
@@ -14,7 +14,8 @@ from math import ceil
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import iso
 from openbell.market.instruments import AssetClass, Instrument
-from openbell.market.sessions import EASTERN, Phase, eastern, next_open, phase
+from openbell.market.sessions import EASTERN, Phase, eastern, next_open, phase, session_on
+from openbell.market.trading_days import currency_days_between
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
 from openbell.trading.costs import Costs, available, in_steps, tradable
@@ -31,6 +32,7 @@ _WORDS = {
     State.LOST: "the broker is being asked what became of it",
     State.CANCELLING: "waits for the broker to confirm its cancellation",
 }
+_DAY = 86400
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +172,20 @@ def _price(order: Order) -> str | None:
         return f"the price {through}" if through else None
     reached = f"the price reaches {amounts.text(order.stop_price)}"
     return f"{reached}, then until it {through}" if through and order.kind is Kind.STOP_LIMIT else reached
+
+
+def day_end(instrument: Instrument, at: float) -> float:
+    """Returns when a day order expires: at the close of the session for stocks, at 17:00 New York for forex, else at the
+    end of the UTC day. While the market is closed, the next day counts.
+    """
+    if instrument.asset_class is AssetClass.FOREX:
+        closes = currency_days_between(at, at).close
+        row = int(closes.searchsorted(at, side="right"))
+        if row < len(closes):
+            return float(closes[row])
+    if instrument.asset_class is not AssetClass.STOCK:
+        return float((at // _DAY + 1) * _DAY)
+    session = session_on(eastern(at).date())
+    if session is None or at >= session.close:
+        session = next_open(at)
+    return float(session.close) if session else float((at // _DAY + 1) * _DAY)

@@ -12,8 +12,7 @@ from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.snapshot import View
 from openbell.strategies.consensus import Action
-from openbell.strategies.implementations import Implementation, Status
-from openbell.strategies.promotion import Forward
+from openbell.strategies.implementations import Forward, Implementation, Status
 from tests.servers.desks import awaited, bench_as_found
 
 AT = "2026-03-02T15:00:00Z"

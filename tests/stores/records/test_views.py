@@ -20,9 +20,8 @@ from openbell.stores.records.journal import Journal
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import pushes
 from openbell.trading.accounts import Account
-from openbell.trading.alerts import Alert, AlertState, Type
+from openbell.trading.alerts import Alert, AlertFilter, AlertState, Type
 from openbell.trading.fills import fill_of
-from openbell.trading.inbox import Filter
 from openbell.trading.orders import Order, Side, State
 from tests.desk.trading.memory_databases import Memory, spelled
 from tests.trading.samples import START, order
@@ -146,7 +145,7 @@ class Writer:
         alerts.move_cursors(journal, ME, seen=self.chance.randrange(80), pushed=self.chance.randrange(80))
 
     def _subscribe(self, journal: Journal) -> None:
-        alerts.subscribe(journal, ME, Filter(frozenset({self.chance.choice(("BTC/USD", "ETH/USD"))}), frozenset()))
+        alerts.subscribe(journal, ME, AlertFilter(frozenset({self.chance.choice(("BTC/USD", "ETH/USD"))}), frozenset()))
 
     def _unsubscribe(self, journal: Journal) -> None:
         # `unsubscribe` deletes queued pushes for good; without that the pushes of every time can be queried.

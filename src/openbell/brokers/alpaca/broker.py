@@ -9,8 +9,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from openbell.brokers.alpaca import outcomes
-from openbell.brokers.alpaca.http import NoAnswer, NotSent, TradingHttp
+from openbell.brokers.alpaca.http import NoAnswer, NotSent, TradingHttp, failure, no_answer, not_sent
 from openbell.brokers.alpaca.reader import Reader
 from openbell.brokers.alpaca.states import current, exit_report, reachable, report_of
 from openbell.brokers.alpaca.wire import Malformed, body_of, decode, read_complaint, read_order
@@ -123,12 +122,12 @@ class AlpacaBroker:
         try:
             return await self._http.act(method, path, body)
         except NotSent as fault:
-            raise outcomes.not_sent(fault, what) from None
+            raise not_sent(fault, what) from None
         except NoAnswer as fault:
-            raise outcomes.no_answer(fault, what) from None
+            raise no_answer(fault, what) from None
 
     def _failure(self, answer: Response, what: str) -> BrokerError:
-        return outcomes.failure(answer, read_complaint(answer.body, self._keys), what, self._http.hint(answer))
+        return failure(answer, read_complaint(answer.body, self._keys), what, self._http.hint(answer))
 
 
 def _success(answer: Response) -> bool:

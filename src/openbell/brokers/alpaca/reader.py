@@ -8,8 +8,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
 
-from openbell.brokers.alpaca import outcomes
-from openbell.brokers.alpaca.http import TradingHttp
+from openbell.brokers.alpaca.http import TradingHttp, describe
 from openbell.brokers.alpaca.states import total
 from openbell.brokers.alpaca.wire import (
     Malformed,
@@ -131,5 +130,5 @@ class Reader:
         if answer.status == 200:
             return decode(answer.body)
         complaint = read_complaint(answer.body, self._secrets)
-        why = outcomes.describe(answer.status, complaint) if complaint else f"HTTP {answer.status}"
+        why = describe(answer.status, complaint) if complaint else f"HTTP {answer.status}"
         raise BrokerUnavailable(f"Alpaca did not return the {what}: {why}", status=answer.status)

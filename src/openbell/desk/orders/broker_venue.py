@@ -11,8 +11,7 @@ import os
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
 
-from openbell.brokers.declaration import BrokerParts
-from openbell.brokers.registry import all_brokers
+from openbell.brokers.registry import BrokerParts, all_brokers
 from openbell.desk.orders import reports
 from openbell.desk.orders.halts import Halts
 from openbell.desk.orders.order_endings import end

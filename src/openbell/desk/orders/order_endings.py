@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
-from openbell.trading.brackets import end_exits
-from openbell.trading.orders import Order, State
+from openbell.trading.orders import Order, State, end_exits
 
 
 def end(journal: Journal, order: Order, state: State, reason: str | None) -> Order:

@@ -36,13 +36,12 @@ from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
 from openbell.trading import amounts
 from openbell.trading.accounts import Account, slug
-from openbell.trading.brackets import exits_of
 from openbell.trading.broker import BrokerUnavailable, OutcomeUnknown
-from openbell.trading.fill_times import FillTime
-from openbell.trading.orders import FINAL, Force, Kind, Order, Role, State
+from openbell.trading.fills import FillTime
+from openbell.trading.orders import FINAL, Force, Kind, Order, Role, State, exits_of
 from openbell.trading.request import Request, too_small
 from openbell.trading.risk import Proposal, Verdict
-from openbell.trading.time_in_force import day_end
+from openbell.trading.waiting import day_end
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -18,8 +18,8 @@ from openbell.market.errors import FeedUnavailable, OpenbellError
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.timeframes import Timeframe
 from openbell.net.http import Bounds, HttpClient, HttpFailed
+from openbell.net.rates import Budget, backoff, retry_after, vendor_time
 from openbell.net.response import Response
-from openbell.net.vendor_pace import Budget, backoff, retry_after, vendor_time
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar
 from openbell.feeds.yahoo.library import CHART, Answer, Client
 from openbell.feeds.yahoo.wire import Chart, Malformed, read_chart
 from openbell.market.errors import FeedUnavailable, OpenbellError
-from openbell.net.vendor_pace import Budget, backoff, retry_after
+from openbell.net.rates import Budget, backoff, retry_after
 from openbell.stores.threads import Threads
 
 log = logging.getLogger(__name__)

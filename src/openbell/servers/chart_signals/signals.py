@@ -28,7 +28,7 @@ from openbell.signals.crossings import NEEDED, Snapshot
 
 if TYPE_CHECKING:
     from openbell.desk.quotes.signals import WatchedRow
-    from openbell.signals.reading import Reading
+    from openbell.signals.crossings import Reading
     from openbell.signals.series import SignalSeries
 
 NOT_READY = f"insufficient bars (need {NEEDED}+)"
@@ -64,7 +64,7 @@ async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalRe
     basis = on_bars(reading.instrument, end, facts, reading.note)
     if reading.signals is None or reading.series is None:
         return Result(_noted({"ready": False, "reason": NOT_READY}, reading.note), basis)
-    from openbell.signals.reading import read
+    from openbell.signals.crossings import read
 
     signals, own = reading.signals, timeframe is Timeframe.M1 or facts.are_native(timeframe)
     shown: shapes.SignalResponse = {

@@ -11,8 +11,7 @@ from sqlalchemy import Row, Select, select
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import fills, ledger, orders
 from openbell.trading.book import Position
-from openbell.trading.fill_times import FillTime, fill_time
-from openbell.trading.fills import Fill
+from openbell.trading.fills import Fill, FillTime, fill_time
 from openbell.trading.orders import Kind
 from openbell.trading.rows import from_row
 

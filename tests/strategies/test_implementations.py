@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from openbell.strategies.implementations import Status
-from openbell.strategies.promotion import Forward, Validation, after, validation
+from openbell.strategies.implementations import Forward, Status, Validation, after, validation
 
 GOOD = Validation(passed=True, why_not="", trades=40, sharpe=1.4, deflated_sharpe=0.97, tries=60)
 WELL = Forward(trades=12, sharpe=0.8, drawdown=0.05, drawdown_before=0.2)
