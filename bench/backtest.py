@@ -23,7 +23,7 @@ from openbell.backtest.kernel import Kernel
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
 from openbell.backtest.sweeps import sweep
-from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.bars import minute_bars
 from openbell.market.bars import Bars
 from openbell.market.instruments import parse
 from openbell.strategies.compiled import Compiled, compiled

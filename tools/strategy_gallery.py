@@ -16,7 +16,7 @@ from openbell.charts.raster import render
 from openbell.charts.scene import Scene
 from openbell.charts.strategy import strategy_indicators
 from openbell.charts.trade_markers import draw_trades
-from openbell.feeds.sim.longer import bars_of
+from openbell.feeds.sim.bars import bars_of
 from openbell.market.bars import Bars
 from openbell.market.instruments import parse
 from openbell.market.series import Series

@@ -26,7 +26,7 @@ from openbell.desk.bars.watchlist import WatchlistFile
 from openbell.feeds.alpaca import rest as rest_module
 from openbell.feeds.alpaca import socket as socket_module
 from openbell.feeds.alpaca.feed import AlpacaFeed
-from openbell.feeds.alpaca.minutes import Minutes, RowSource
+from openbell.feeds.alpaca.socket import Minutes, RowSource
 from openbell.feeds.alpaca.stream import UncertainSpans
 from openbell.feeds.alpaca.wire import Malformed, Row, read_row
 from openbell.feeds.port import Batch, Feed

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from openbell.desk.settings import Settings
-from openbell.feeds.exchange.connection import Connection
+from openbell.feeds.ccxt_exchange.connection import Connection
 from openbell.feeds.yahoo import feed as yahoo_feed
 from openbell.market.clock import FixedClock, SystemClock, iso
 from openbell.market.timeframes import SHORT

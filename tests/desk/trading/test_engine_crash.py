@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.bars import minute_bars
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import iso, parse_time
 from openbell.market.instruments import parse

@@ -13,7 +13,7 @@ from openbell.brokers.alpaca.http import NoAnswer, NotSent, TradingHttp, failure
 from openbell.brokers.alpaca.reader import Reader
 from openbell.brokers.alpaca.states import current, exit_report, reachable, report_of
 from openbell.brokers.alpaca.wire import Malformed, body_of, decode, read_complaint, read_order
-from openbell.feeds.alpaca.keys import header_key
+from openbell.feeds.alpaca.refusals import header_key
 from openbell.market.errors import SettingsError
 from openbell.net.response import Response
 from openbell.trading.broker import BrokerError, BrokerUnavailable, OutcomeUnknown, Report

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 
-from openbell.feeds.alpaca.keys import header_key
+from openbell.feeds.alpaca.refusals import header_key
 from openbell.feeds.alpaca.rest import Rest
 from openbell.feeds.alpaca.stream import FINAL_AFTER, Stream, UncertainSpans
 from openbell.feeds.alpaca.wire import Row

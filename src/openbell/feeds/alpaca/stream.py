@@ -14,9 +14,8 @@ import math
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from typing import Any
 
-from openbell.feeds.alpaca.minutes import Minutes, RowSource
 from openbell.feeds.alpaca.rest import Rest
-from openbell.feeds.alpaca.socket import Socket
+from openbell.feeds.alpaca.socket import Minutes, RowSource, Socket
 from openbell.feeds.alpaca.wire import Row
 from openbell.feeds.port import Batch
 from openbell.market.bars import MINUTE

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from openbell.feeds.yahoo.connection import Connection
 from openbell.feeds.yahoo.series import INTERVALS, PAGE
-from openbell.feeds.yahoo.symbols import mismatch, yahoo_symbol
 from openbell.feeds.yahoo.wire import Chart, Refusal, shortest
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars, bucket_bounds
@@ -30,6 +31,14 @@ _NO_BARS = "Data doesn't exist for startDate"
 """The beginnings of Yahoo's errors for a symbol that it does not list, and for a time without bars."""
 _RECENT = 5 * _DAY
 """Seconds. A daily row without prices that is older counts as a day without trades, otherwise as not published yet."""
+_NUMBERED = {"UNI": "UNI7083", "APT": "APT21794", "SUI": "SUI20947", "PEPE": "PEPE24478", "ARB": "ARB11841"}
+"""Coins whose plain name is another coin at Yahoo."""
+_KINDS = {
+    AssetClass.STOCK: {"EQUITY", "ETF", "MUTUALFUND"},
+    AssetClass.CRYPTO: {"CRYPTOCURRENCY"},
+    AssetClass.FOREX: {"CURRENCY"},
+}
+"""Yahoo's kinds of instruments by asset class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,3 +157,29 @@ def _require_newest(bars: Bars, due: Times, now: float) -> None:
         raise FeedUnavailable(
             f"Yahoo has not published the day {iso(newest)[:10]} of {bars.instrument} yet: try again in an hour"
         )
+
+
+def yahoo_symbol(instrument: Instrument) -> str:
+    """Returns Yahoo's symbol of an instrument."""
+    if instrument.asset_class is AssetClass.STOCK:
+        return instrument.symbol.replace(".", "-")
+    base, _, quote = instrument.symbol.partition("/")
+    if instrument.asset_class is AssetClass.FOREX:
+        return f"{base}{quote}=X"
+    return f"{_NUMBERED.get(base, base)}-{quote}"
+
+
+def mismatch(instrument: Instrument, meta: Mapping[str, Any]) -> str | None:
+    """Returns why Yahoo's symbol is not this instrument; None if it is.
+
+    `meta` describes Yahoo's instrument. Yahoo also describes names that it does not list, without a currency.
+    """
+    if not meta.get("currency"):
+        return "Yahoo does not list it"
+    kind = meta.get("instrumentType")
+    if kind not in _KINDS[instrument.asset_class]:
+        return f"at Yahoo this symbol is of the kind {str(kind)[:40]}"
+    zone = meta.get("exchangeTimezoneName")
+    if instrument.asset_class is AssetClass.STOCK and zone != "America/New_York":
+        return f"Yahoo lists it on an exchange in {str(zone)[:40]}, not in the US"
+    return None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from openbell.feeds.exchange.connection import Connection, together
+from openbell.feeds.ccxt_exchange.connection import Connection, together
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.clock import iso

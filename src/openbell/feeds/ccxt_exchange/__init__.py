@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _make(parts: FeedParts) -> Feed:
-    from openbell.feeds.exchange.feed import CcxtFeed
+    from openbell.feeds.ccxt_exchange.feed import CcxtFeed
 
     # The address of a proxy that takes the exchange's URL in its path.
     return CcxtFeed(parts.clock, parts.argument, proxy=parts.environ.get("CCXT_PROXY_URL", ""))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from openbell.feeds.exchange.connection import Connection
+from openbell.feeds.ccxt_exchange.connection import Connection
 from openbell.market.bars import Values
 from openbell.market.errors import NoSuchSeries
 from openbell.market.extras import Extra

@@ -1,7 +1,8 @@
-"""Minute bars from paths: highs, lows, volumes, and which minutes have a bar."""
+"""The bars of the simulated market: minutes from paths, hours and days as sums of them, and how many bars there are."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -11,16 +12,26 @@ from openbell.feeds.sim.days import DAY, Days, days_between
 from openbell.feeds.sim.noise import lane, salt, words
 from openbell.feeds.sim.paths import Path, trace
 from openbell.feeds.sim.universe import LISTINGS, Listing
-from openbell.market.bars import COLUMNS, Bars, Values, empty
+from openbell.market import bars as barlib
+from openbell.market.bars import COLUMNS, Bars, Values, empty, empty_of, merge, resample
 from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.series import Series
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_days import by_trading_day
+from openbell.market.trading_time import most_bars
 
 _CHUNK = 32
 """The number of days that are computed at once: enough for numpy, few enough for the processor's cache."""
 
 _COIN_DECIMALS = 4
 _SMALLEST = {AssetClass.STOCK: 1.0, AssetClass.FOREX: 1.0, AssetClass.CRYPTO: 0.0001}
+_WEEK = 604800
+_SATURDAY = 172800  # 1970-01-03
+_PIECE = 3 * _WEEK
+"""Seconds of minutes that are in memory at once. No hour, and no day but that of forex, crosses midnight UTC; no day of
+forex crosses the first minute of Saturday."""
+_MONDAY = 345600
 
 
 def minute_bars(instrument: Instrument, seed: int, start: int, end: int) -> Bars:
@@ -108,3 +119,59 @@ def traded(listing: Listing, seed: int, days: Days, minute: Times) -> npt.NDArra
         chance = lane(words(salt(seed, f"{listing.symbol}: extended hours"), minute), 0)
         traded &= days.regular() | (chance < listing.extended)
     return traded
+
+
+def bars_of(series: Series, seed: int, start: int, end: int, now: float) -> Bars:
+    """Returns the bars that open in [start, end) and are closed at `now`."""
+    if series.timeframe is Timeframe.M1:
+        return minute_bars(series.instrument, seed, start, end)
+    unit = _WEEK if by_trading_day(series.instrument, series.timeframe) else DAY
+    first, last = start - (start - _SATURDAY) % unit, end + (_SATURDAY - end) % unit
+    return merge(empty_of(series), *_pieces(series, seed, first, last, now)).between(start, end).copy()
+
+
+def _pieces(series: Series, seed: int, first: int, last: int, now: float) -> Iterator[Bars]:
+    for at in range(first - (first - _SATURDAY) % _PIECE, last, _PIECE):
+        if first <= at and at + _PIECE <= min(last, now):
+            yield _whole_piece(series, seed, at)
+        else:
+            minutes = minute_bars(series.instrument, seed, max(first, at), min(at + _PIECE, last))
+            yield resample(minutes, series.timeframe, now)
+
+
+@lru_cache(maxsize=256)
+def _whole_piece(series: Series, seed: int, at: int) -> Bars:
+    """Cached, because a desk that stores nothing asks for the same bars at every call: 24 KB of hours."""
+    end = at + _PIECE
+    return resample(minute_bars(series.instrument, seed, at, end), series.timeframe, end)
+
+
+def bar_count(instrument: Instrument, seed: int, timeframe: Timeframe, start: int, end: int) -> int:
+    """Returns the number of bars that open in [start, end) and close by `end`. `start` is the start of a bucket.
+
+    The count up to the last end of a UTC week is cached. A longer bar that spans it is counted with the minutes after it.
+    """
+    if instrument.asset_class is AssetClass.CRYPTO:  # every minute has a bar
+        return most_bars(instrument, timeframe, start, end)
+    monday = end - (end - _MONDAY) % _WEEK
+    if monday <= start:
+        return _count(instrument, seed, timeframe, start, end)
+    past = _cached_count(instrument, seed, timeframe, start, monday)
+    return past + _count(instrument, seed, timeframe, monday, end)
+
+
+def _count(instrument: Instrument, seed: int, timeframe: Timeframe, start: int, end: int) -> int:
+    return barlib.count(instrument, timeframe, _traded_minutes(instrument, seed, start, end), end)
+
+
+def _traded_minutes(instrument: Instrument, seed: int, start: int, end: int) -> Times:
+    """Returns the open times of the minutes that have a bar."""
+    days = days_between(instrument.asset_class, start, end)
+    if not len(days):
+        return empty(instrument).time
+    minute = days.minutes()
+    time: Times = minute[traded(LISTINGS[instrument], seed, days, minute)] * 60
+    return time[(time >= start) & (time < end)]
+
+
+_cached_count = lru_cache(maxsize=512)(_count)

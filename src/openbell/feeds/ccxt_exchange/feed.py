@@ -6,12 +6,10 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from openbell.feeds.exchange.candle_stream import CandleStream
-from openbell.feeds.exchange.candles import EARLIEST, fetch, natives, page_size
-from openbell.feeds.exchange.connection import Connection
-from openbell.feeds.exchange.extras import fetch_extra
-from openbell.feeds.exchange.recent import RecentBars
-from openbell.feeds.exchange.sockets import Sockets
+from openbell.feeds.ccxt_exchange.candle_stream import CandleStream, RecentBars, Sockets
+from openbell.feeds.ccxt_exchange.candles import EARLIEST, fetch, natives, page_size
+from openbell.feeds.ccxt_exchange.connection import Connection
+from openbell.feeds.ccxt_exchange.extras import fetch_extra
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import MINUTE, Bars, empty_of
 from openbell.market.clock import Clock, bounded

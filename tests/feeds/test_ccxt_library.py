@@ -17,7 +17,7 @@ import sys
 if sys.argv[1] == "whole":
     import ccxt.async_support, ccxt.pro
     names = sorted(ccxt.async_support.exchanges)
-from openbell.feeds.exchange.ccxt_modules import exchange_class, modules_of
+from openbell.feeds.ccxt_exchange.library import exchange_class, modules_of
 if sys.argv[1] != "whole":
     names = modules_of("ccxt.async_support")
 for name in names:
@@ -30,7 +30,7 @@ print(len(names), "exchanges,", sum(each.startswith("ccxt.async_support.") for e
 """
 ONE = """
 import sys
-from openbell.feeds.exchange.library import load
+from openbell.feeds.ccxt_exchange.library import load
 load("kraken")
 print(sorted(name for name in sys.modules if name.startswith("ccxt.async_support.") and name.count(".") == 2))
 import ccxt.pro

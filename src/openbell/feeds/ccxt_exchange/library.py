@@ -1,4 +1,5 @@
-"""Imports single modules of ccxt. `import ccxt` loads all of its exchanges, which takes 0.9 s and 100 MB.
+"""Loads the part of ccxt for one exchange on first use. `import ccxt` loads all of its exchanges, which takes 0.9 s and 100
+MB.
 
 The packages of ccxt only collect the classes of their modules. In their place stand packages that import a module when its
 class is first used.
@@ -7,6 +8,8 @@ class is first used.
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.machinery import ModuleSpec
@@ -15,7 +18,41 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from openbell.market.errors import SettingsError
+
+REST, SOCKETS = "ccxt.async_support", "ccxt.pro"
 _PACKAGES = ("ccxt", "ccxt.async_support", "ccxt.pro")
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """ccxt's classes for one exchange."""
+
+    rest: Any
+    """The class for HTTP."""
+    sockets: Any | None
+    """The class for WebSockets; None if ccxt has none for this exchange."""
+    errors: Any
+    """The module with ccxt's exceptions."""
+
+
+@cache
+def load(exchange: str) -> Library:
+    """Imports ccxt and returns the exchange's classes. Raises `SettingsError` if ccxt or the exchange is missing."""
+    try:
+        rest = exchange_class(REST, exchange)
+        sockets = exchange_class(SOCKETS, exchange)
+        errors = import_module("ccxt.base.errors")
+    except ImportError as missing:
+        raise SettingsError(
+            f"The feed ccxt:{exchange} needs a package that is not installed ({missing}): pip install 'openbell[ccxt]'"
+        ) from missing
+    if rest is None:
+        known = modules_of(REST)
+        near = get_close_matches(exchange.lower(), known, 3)
+        hint = f"did you mean {' or '.join(near)}?" if near else "see https://docs.ccxt.com for its exchanges"
+        raise SettingsError(f"ccxt has no exchange {exchange[:40]!r}: {hint}", exchange=exchange[:40], near=near)
+    return Library(rest, sockets, errors)
 
 
 class _Package(ModuleType):
