@@ -16,19 +16,21 @@ import talib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.indicators.channels import Channels, Signal
-from openbell.indicators.cipher import (
+from openbell.indicators.catalogue.cipher_b import (
     CipherLines,
     KindDivergences,
+    bearish,
+    bottoms,
+    bullish,
     cross_signals,
     divergence_signals,
     find_divergences,
     gold_signals,
+    tops,
 )
-from openbell.indicators.fractals import bearish, bottoms, bullish, tops
+from openbell.indicators.channels import Channels, Signal
 from openbell.indicators.registry import get
-from openbell.indicators.sums import mean_and_deviation
-from openbell.indicators.windows import window_sum
+from openbell.indicators.windows import mean_and_deviation, window_sum
 from openbell.market.bars import Bars, Values, make
 from openbell.market.instruments import Instrument
 from openbell.market.series_plan import buckets

@@ -13,9 +13,8 @@ from openbell.charts.scene import Color, Layer, Stroke
 from openbell.charts.styles import style_for
 from openbell.charts.themes import faded
 from openbell.indicators.channels import HorizontalBar, Line
-from openbell.indicators.day_sums import day_starts
 from openbell.indicators.evaluation import Computed
-from openbell.indicators.regular_hours import session_days
+from openbell.indicators.regular_hours import day_starts, session_days
 from openbell.market.bars import Values
 
 Indices = npt.NDArray[np.intp]

@@ -11,7 +11,7 @@ from openbell.charts.scene import Boxes, Color, Layer
 from openbell.charts.styles import style_for
 from openbell.charts.themes import faded
 from openbell.indicators.evaluation import Computed
-from openbell.indicators.value_area import VALUE_AREA, control_row, value_area
+from openbell.indicators.profiles import VALUE_AREA, control_row, value_area
 from openbell.market.bars import Values
 
 _OPACITY = 0.4

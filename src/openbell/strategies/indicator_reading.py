@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from openbell.indicators.bounds import MAX_INDICATORS
+from openbell.indicators.registry import MAX_INDICATORS
 from openbell.indicators.spec import Indicator
 from openbell.indicators.spec import Parameter as Bounds
 from openbell.market.errors import InvalidParameter

@@ -13,9 +13,8 @@ from openbell.charts.override_values import color_of, number_of
 from openbell.charts.scene import Color
 from openbell.charts.studies import variants
 from openbell.charts.studies.study import Plot
-from openbell.indicators.changes import SMOOTHED, Changes
 from openbell.indicators.channels import Channels
-from openbell.indicators.evaluation import IndicatorRequest
+from openbell.indicators.evaluation import SMOOTHED, IndicatorChanges, IndicatorRequest
 from openbell.indicators.registry import all_indicators
 from openbell.indicators.spec import Indicator, Setting
 from openbell.market.bars import Bars
@@ -139,17 +138,17 @@ def _setting(indicator: Indicator, name: str, value: Setting) -> Setting:
     return value
 
 
-def _changes(asked: ConfigStudy, plot: Plot) -> Changes | None:
+def _changes(asked: ConfigStudy, plot: Plot) -> IndicatorChanges | None:
     names = {each.name for each in asked.study.inputs} - set(plot.uses.values())
     smoothed = bool({"smoothingLine", "smoothingLength"} & set(asked.inputs))
-    changes = Changes(
+    changes = IndicatorChanges(
         str(asked.value("source")) if "source" in names else "close",
         plot.lines,
         str(asked.value("smoothingLine")) if smoothed else "",
         int(asked.value("smoothingLength")) if smoothed else 1,
         int(asked.value("offset")) if "offset" in names else 0,
     )
-    return changes if changes != Changes() else None
+    return changes if changes != IndicatorChanges() else None
 
 
 # Colours and widths of lines

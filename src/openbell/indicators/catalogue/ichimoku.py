@@ -11,9 +11,8 @@ import numpy as np
 
 from openbell.indicators.channels import Channels, Fill, Line
 from openbell.indicators.displacement import beyond_the_last, shifted_later
-from openbell.indicators.highs_and_lows import middle
-from openbell.indicators.line_pairs import LinePair, Unit
-from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.spec import Indicator, LinePair, Parameter, Unit
+from openbell.indicators.windows import middle
 from openbell.market.bars import Bars, Values
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.day_sums import day_starts, day_sums
-from openbell.indicators.regular_hours import session_days, typical_price
+from openbell.indicators.regular_hours import day_starts, day_sums, session_days, typical_price
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 

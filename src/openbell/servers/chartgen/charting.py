@@ -20,7 +20,7 @@ from openbell.charts.choices import (
     STYLES,
     THEME_NAMES,
 )
-from openbell.indicators.bounds import MAX_INDICATORS
+from openbell.indicators.registry import MAX_INDICATORS
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, InvalidParameter, InvalidSymbol, Refused, StoreError, UnknownSymbol
 from openbell.market.nearest import check_one_of

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbell.indicators.crossings import MOST_AVERAGES, Crossing, crossings, last_cross
+from openbell.charts.comparisons import MOST_AVERAGES, Crossing, crossings, last_cross
 from openbell.indicators.evaluation import Computed, evaluate, parse_requests
 from openbell.indicators.registry import all_indicators, get
 from openbell.market.bars import Bars, Values, make
