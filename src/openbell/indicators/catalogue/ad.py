@@ -14,7 +14,7 @@ def _compute(bars: Bars) -> Channels:
 
 
 def money_flow(bars: Bars) -> Values:
-    """The volume of each bar times the position of its close in its range, from −1 at the low to 1 at the high; 0 without one."""
+    """Volumes times the position of each close in its range, from −1 at the low to 1 at the high; 0 without a range."""
     height = bars.high - bars.low
     lean = (bars.close - bars.low) - (bars.high - bars.close)
     return np.divide(lean, height, out=np.zeros(len(bars)), where=height > 0.0) * bars.volume
