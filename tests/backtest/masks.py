@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from openbell.backtest import kernel_numba, kernel_numpy
-from openbell.backtest.kernel import Kernel
+from openbell.backtest import kernel_numba
+from openbell.backtest.kernel import Kernel, walk
 from openbell.backtest.rules import Setup
 from openbell.market.bars import Bars, make
 from openbell.market.instruments import parse
@@ -16,7 +16,7 @@ from openbell.market.timeframes import Timeframe
 from openbell.strategies.evaluation import Conditions
 from openbell.strategies.spec import ConditionType, Side
 
-KERNELS: dict[str, Kernel] = {"numpy": kernel_numpy.walk, "numba": kernel_numba.walk}
+KERNELS: dict[str, Kernel] = {"numpy": walk, "numba": kernel_numba.walk}
 ENOUGH = 1e14
 """Volume that no order exceeds."""
 Row = tuple[float, float, float, float]

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 
 from openbell.backtest import kernel_numba
-from openbell.backtest.blocks import BlockSums, block_edges, block_sums
 from openbell.backtest.curve import Curve, bar_returns, curve_of, holding_of, returns_of
 from openbell.backtest.engine import equity_of, trades_of
 from openbell.backtest.rules import Setup
+from openbell.backtest.sweep_runs import BlockSums, block_edges, block_sums
 from openbell.strategies.evaluation import Conditions
 from openbell.strategies.spec import Side
 from tests.backtest.masks import Case, Row, at, bars_of, cases

@@ -285,7 +285,7 @@ def test_without_numba_the_kernel_is_that_of_numpy() -> None:
         "print(fastest(stops=True).__module__)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "openbell.backtest.kernel_numpy"
+    assert done.stdout.strip() == "openbell.backtest.kernel"
 
 
 def test_numba_is_loaded_by_the_first_run_with_stops_and_not_before() -> None:
@@ -296,7 +296,7 @@ def test_numba_is_loaded_by_the_first_run_with_stops_and_not_before() -> None:
         "print(fastest(stops=False).__module__, 'numba' in sys.modules, fastest(stops=True).__module__)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["openbell.backtest.kernel_numpy", "False", "openbell.backtest.kernel_numba"]
+    assert done.stdout.split() == ["openbell.backtest.kernel", "False", "openbell.backtest.kernel_numba"]
 
 
 # The reference

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from openbell.backtest.annual import bars_per_year
 from openbell.backtest.engine import simulate
-from openbell.backtest.metrics import Metrics, measure
+from openbell.backtest.metrics import Metrics, bars_per_year, measure
 from openbell.backtest.rules import Setup
 from openbell.market.bars import Bars, make
 from openbell.market.instruments import parse

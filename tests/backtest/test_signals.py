@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from openbell.backtest.current_signals import Placed, current_signals, part_of
+from openbell.backtest.current_signals import LEAVING_BARS, Placed, confidence_of, current_signals, part_of, signal_of
 from openbell.backtest.engine import simulate
-from openbell.backtest.periods import period_of
+from openbell.backtest.outcome import period_of
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
-from openbell.backtest.signals import LEAVING_BARS, confidence_of, signal_of
 from openbell.strategies.compiled import compiled
 from openbell.strategies.consensus import Action
 from openbell.strategies.evaluation import Conditions, evaluate

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from openbell.backtest.figures import figures
-from openbell.backtest.monthly import monthly_returns
+from openbell.backtest.outcome import monthly_returns
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
 from openbell.charts.report import Overfitting, Report, page

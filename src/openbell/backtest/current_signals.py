@@ -2,6 +2,9 @@
 
 One run over all bars gives everything: the position at the end decides the signal; the part after training gives the figures
 of the ranking; the part after the implementation was found is its forward performance.
+
+A strategy advises BUY from the close at which it decides to enter until it decides to leave, and SELL for a few bars after
+that; then it holds. A strategy that sells short has both the other way round.
 """
 
 from __future__ import annotations
@@ -9,17 +12,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from openbell.backtest.engine import Run, simulate
 from openbell.backtest.metrics import Metrics, measure
-from openbell.backtest.rules import END, Setup
-from openbell.backtest.signals import Signal, confidence_of, signal_of
+from openbell.backtest.rules import END, SIGNAL, Setup
 from openbell.backtest.trades import Trades
-from openbell.market.bars import Bars, closed_at
+from openbell.market.bars import Bars, bucket_bounds, closed_at
 from openbell.market.errors import DataError
 from openbell.strategies.compiled import compiled
-from openbell.strategies.evaluation import Known, evaluate
-from openbell.strategies.spec import Number, Spec
+from openbell.strategies.consensus import Action
+from openbell.strategies.evaluation import Conditions, Known, evaluate
+from openbell.strategies.spec import Number, Side, Spec
 from openbell.trading.evidence import bar_hash
+
+LEAVING_BARS = 5
+"""For so many bars after a strategy has left, it advises against the position; then it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,7 @@ class CurrentSignal:
 
     until: int
     """When that bar closed."""
-    signal: Signal | None
+    signal: CurrentAdvice | None
     signal_bar: str
     """The hash of the bar at whose close the signal was decided; empty without a signal."""
     untrained: RunPart
@@ -126,3 +134,44 @@ def _between(trades: Trades, start: int, end: int) -> Trades:
         trades.exit_fee[kept],
         trades.profit[kept],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentAdvice:
+    """What a strategy advises at the last closed bar."""
+
+    action: Action
+    index: int
+    """The bar at whose close it was decided."""
+    at: int
+    """When that bar closed."""
+
+
+def signal_of(run: Run, conditions: Conditions, bars: Bars, side: Side) -> CurrentAdvice | None:
+    """Returns the signal after a run over all closed bars of a series; None if it has never traded."""
+    enter, leave = (Action.BUY, Action.SELL) if side is Side.LONG else (Action.SELL, Action.BUY)
+    last, trades = len(bars) - 1, run.trades
+    if last < 0:
+        return None
+    holding = len(trades) > 0 and int(trades.reason[-1]) == END
+    if holding:
+        if conditions.exit[last]:
+            return _at(leave, last, bars)
+        return _at(enter, int(trades.entry_index[-1]) - 1, bars)
+    if conditions.entry[last]:
+        return _at(enter, last, bars)
+    if not len(trades):
+        return None
+    # A signal is decided one bar before its order fills; a stop fills in its own bar.
+    left = int(trades.exit_index[-1]) - int(trades.reason[-1] == SIGNAL)
+    return _at(leave if last - left < LEAVING_BARS else Action.HOLD, left, bars)
+
+
+def confidence_of(right: int, closed: int) -> float:
+    """Returns (right + 1) / (closed + 2): the share of profitable trades, drawn towards one half while there are few."""
+    return (right + 1) / (closed + 2)
+
+
+def _at(action: Action, index: int, bars: Bars) -> CurrentAdvice:
+    end = bucket_bounds(bars.instrument, bars.timeframe, np.asarray(bars.time[index : index + 1]))[1]
+    return CurrentAdvice(action, index, int(end[0]))

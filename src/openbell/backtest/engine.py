@@ -21,7 +21,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from openbell.backtest.kernel import Found, Kernel, Series
+from openbell.backtest.kernel import Found, Kernel, KernelBars, walk
 from openbell.backtest.rules import END, Setup, factors
 from openbell.backtest.trades import Trades, sign_of
 from openbell.market.bars import Bars, Values
@@ -63,14 +63,12 @@ def fastest(*, stops: bool) -> Kernel:
 
     Without stops numpy is as fast, and loading numba takes a second.
     """
-    from openbell.backtest import kernel_numpy
-
     if stops:
         with suppress(ImportError):
             from openbell.backtest import kernel_numba
 
             return kernel_numba.walk
-    return kernel_numpy.walk
+    return walk
 
 
 def trades_of(
@@ -88,7 +86,7 @@ def trades_of(
     entry, leaving = (np.ascontiguousarray(each) for each in (conditions.entry, conditions.exit))
     if not len(entry) == len(leaving) == len(bars):
         raise ValueError(f"{len(bars)} bars, but {len(entry)} entry and {len(leaving)} exit conditions")
-    series = Series(opened, low, high, closed, entry, leaving)
+    series = KernelBars(opened, low, high, closed, entry, leaving)
     return _account(kernel(series, factors(side, stops, setup)), side, setup)
 
 

@@ -10,10 +10,10 @@ from math import sqrt
 
 import numpy as np
 
-from openbell.backtest.annual import bars_per_year
 from openbell.backtest.current_signals import Placed
 from openbell.backtest.curve import NOISE
 from openbell.backtest.engine import Run, simulate
+from openbell.backtest.metrics import bars_per_year
 from openbell.backtest.rules import END, Setup
 from openbell.market.bars import Bars, Values, bucket_bounds
 from openbell.market.errors import DataError

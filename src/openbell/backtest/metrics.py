@@ -12,15 +12,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from openbell.backtest.annual import bars_per_year
 from openbell.backtest.curve import Curve, Holding, Returns, bar_returns, curve_of, holding_of, returns_of
 from openbell.backtest.engine import Run
 from openbell.backtest.rules import END, SIGNAL
 from openbell.backtest.trades import Trades
 from openbell.market.bars import Bars, Values
+from openbell.market.instruments import AssetClass
+from openbell.market.session_table import table_for
+from openbell.market.timeframes import Timeframe
 
 _LARGEST_EXPONENT = 700.0
 """`exp` of more does not fit into a float."""
+DAYS = {AssetClass.STOCK: 252.0, AssetClass.CRYPTO: 365.0, AssetClass.FOREX: 260.0}
+"""Trading days in a year."""
+_WEEK = {AssetClass.STOCK: 5.0, AssetClass.CRYPTO: 7.0, AssetClass.FOREX: 5.0}
+_DAY = 86400
+_REGULAR_HOURS = 6.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +200,34 @@ def _score(sharpe: float | None, drawdown: float, win_rate: float, annual: float
 def _unit(value: float | None) -> float:
     """Maps −1…2 to 0…1; None to 0."""
     return 0.0 if value is None else min(max((value + 1.0) / 3.0, 0.0), 1.0)
+
+
+def bars_per_year(bars: Bars) -> float:
+    """Returns the number of bars in a year of trading; more than 0.
+
+    A year has 252 days for stocks, 365 for crypto and 260 for forex; a week has 5, 7 and 5. Crypto and forex trade around
+    the clock. Of stocks, the number of intraday bars in a day is the mean over the sessions that the bars touch, so that it
+    is right with and without extended hours.
+    """
+    kind, timeframe = bars.instrument.asset_class, bars.timeframe
+    if timeframe.months:
+        return 12 / timeframe.months
+    if timeframe.of_days:
+        return DAYS[kind] * _DAY / timeframe.seconds
+    if timeframe is Timeframe.W1:
+        return DAYS[kind] / _WEEK[kind]
+    if not timeframe.intraday:
+        return DAYS[kind]
+    if kind is AssetClass.STOCK:
+        return DAYS[kind] * _bars_per_session(bars)
+    return DAYS[kind] * _DAY / timeframe.seconds
+
+
+def _bars_per_session(bars: Bars) -> float:
+    if len(bars):
+        table = table_for(int(bars.time[0]) - _DAY, int(bars.time[-1]) + _DAY)
+        session = table.extended(bars.time)
+        touched = len(np.unique(session[session >= 0]))
+        if touched:
+            return len(bars) / touched
+    return _REGULAR_HOURS * 3600 / bars.timeframe.seconds

@@ -13,9 +13,8 @@ from math import inf
 
 import numpy as np
 
-from openbell.backtest.annual import bars_per_year
 from openbell.backtest.curve import deviation, returns_of
-from openbell.backtest.metrics import Dealings, Metrics, dealings, figures, ratio
+from openbell.backtest.metrics import Dealings, Metrics, bars_per_year, dealings, figures, ratio
 from openbell.backtest.rules import SIGNAL, Setup
 from openbell.backtest.runs import Backtest, backtest
 from openbell.market.bars import Bars, Values, bucket_bounds

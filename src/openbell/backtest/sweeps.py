@@ -14,11 +14,9 @@ from queue import SimpleQueue
 
 import numpy as np
 
-from openbell.backtest.annual import bars_per_year
-from openbell.backtest.blocks import block_edges
 from openbell.backtest.curve import bar_returns
 from openbell.backtest.grids import Combination
-from openbell.backtest.metrics import Metrics
+from openbell.backtest.metrics import Metrics, bars_per_year
 from openbell.backtest.overfitting import (
     Overfitting,
     blocks_for,
@@ -29,7 +27,7 @@ from openbell.backtest.overfitting import (
 )
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
-from openbell.backtest.sweep_runs import SweepRunner, SweepRuns, SweepWork, run_chunk
+from openbell.backtest.sweep_runs import SweepRunner, SweepRuns, SweepWork, block_edges, run_chunk
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import did_you_mean

@@ -7,7 +7,7 @@ from html import escape
 from typing import NamedTuple
 
 from openbell.backtest.figures import Figure
-from openbell.backtest.monthly import monthly_returns, yearly_returns
+from openbell.backtest.outcome import monthly_returns, yearly_returns
 from openbell.backtest.trades import Trade, Trades
 from openbell.market.bars import Bars, Values
 from openbell.market.clock import iso

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from openbell.charts.language.instruments.named import Kind, Named
-from openbell.charts.language.instruments.registry import all_instruments, by_ticker
+from openbell.charts.language.instruments.catalogue import all_instruments, by_ticker
+from openbell.charts.language.instruments.named import InstrumentKind, Named
 from openbell.market.instruments import COINS, FIAT, QUOTES, STABLE
 
 Pair = tuple[str, Named | None, str]
@@ -20,7 +20,7 @@ def pair(base: str, quote: str) -> Pair | None:
     if base in FIAT and quote in FIAT:
         return f"FX:{base}{quote}", by_ticker().get(f"{base}{quote}".lower()), ""
     named = by_ticker().get(base.lower())
-    if named is not None and named.kind is Kind.CRYPTO:
+    if named is not None and named.kind is InstrumentKind.CRYPTO:
         return with_quote(named, quote), named, quote
     if base in COINS | STABLE:
         return f"BINANCE:{base}{_on_binance(quote)}", None, quote
@@ -49,4 +49,6 @@ def joined_pair(text: str) -> Pair | None:
 
 @cache
 def _coins() -> frozenset[str]:
-    return frozenset(ticker for each in all_instruments() if each.kind is Kind.CRYPTO for ticker in each.tickers)
+    return frozenset(
+        ticker for each in all_instruments() if each.kind is InstrumentKind.CRYPTO for ticker in each.tickers
+    )

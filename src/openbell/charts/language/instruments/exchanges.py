@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from openbell.charts.language.instruments.named import Kind, Named, words
+from openbell.charts.language.instruments.named import InstrumentKind, Named, words
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class NamedExchange:
     """One exchange."""
 
     id: str
     names: tuple[str, ...]
     """What people call it, in lower case."""
-    kinds: tuple[Kind, ...]
+    kinds: tuple[InstrumentKind, ...]
     """The kinds of instruments that it lists."""
     quote: str = ""
     """The currency in which it quotes crypto, if a sentence names none or says "dollar"."""
@@ -27,25 +27,25 @@ class Exchange:
 
     def lists(self, instrument: Named) -> bool:
         """Returns True if the exchange lists instruments of this kind. Stocks are listed on one exchange only."""
-        if instrument.kind in {Kind.CRYPTO, Kind.FOREX}:
+        if instrument.kind in {InstrumentKind.CRYPTO, InstrumentKind.FOREX}:
             return instrument.kind in self.kinds
         return self.id == instrument.exchange or self.id in instrument.listings
 
     def symbol_of(self, instrument: Named, quote: str = "") -> str:
         """Returns EXCHANGE:SYMBOL of an instrument that it lists, in a quote currency or in that of the exchange."""
-        if instrument.kind is not Kind.CRYPTO:
+        if instrument.kind is not InstrumentKind.CRYPTO:
             return f"{self.id}:{instrument.listings.get(self.id, instrument.code)}"
         if not quote and self.id in instrument.listings:
             return f"{self.id}:{instrument.listings[self.id]}"
         return f"{self.id}:{instrument.base}{quote.upper() or self.quote}"
 
 
-def _crypto(exchange: str, names: str, quote: str, *, ambiguous: bool = False) -> Exchange:
-    return Exchange(exchange, words(names), (Kind.CRYPTO,), quote, ambiguous)
+def _crypto(exchange: str, names: str, quote: str, *, ambiguous: bool = False) -> NamedExchange:
+    return NamedExchange(exchange, words(names), (InstrumentKind.CRYPTO,), quote, ambiguous)
 
 
-def _forex(exchange: str, names: str) -> Exchange:
-    return Exchange(exchange, words(names), (Kind.FOREX,))
+def _forex(exchange: str, names: str) -> NamedExchange:
+    return NamedExchange(exchange, words(names), (InstrumentKind.FOREX,))
 
 
 EXCHANGES = (
@@ -69,29 +69,31 @@ EXCHANGES = (
     _crypto("BITHUMB", "bithumb", "KRW"),
     _crypto("BITFLYER", "bitflyer", "JPY"),
     _forex("FX", "fxcm"),
-    Exchange("OANDA", ("oanda",), (Kind.FOREX, Kind.COMMODITY)),
+    NamedExchange("OANDA", ("oanda",), (InstrumentKind.FOREX, InstrumentKind.COMMODITY)),
     _forex("FOREXCOM", "forex.com, forexcom"),
     _forex("FX_IDC", "ice data"),
     _forex("SAXO", "saxo, saxo bank"),
-    Exchange("NASDAQ", ("nasdaq",), (Kind.STOCK, Kind.ETF, Kind.INDEX), ambiguous=True),
-    Exchange("NYSE", ("nyse", "new york stock exchange"), (Kind.STOCK,)),
-    Exchange("AMEX", ("amex", "nyse arca", "arca"), (Kind.STOCK, Kind.ETF)),
-    Exchange("COMEX", ("comex",), (Kind.FUTURE,)),
-    Exchange("NYMEX", ("nymex",), (Kind.FUTURE,)),
-    Exchange("CBOT", ("cbot",), (Kind.FUTURE,)),
+    NamedExchange(
+        "NASDAQ", ("nasdaq",), (InstrumentKind.STOCK, InstrumentKind.ETF, InstrumentKind.INDEX), ambiguous=True
+    ),
+    NamedExchange("NYSE", ("nyse", "new york stock exchange"), (InstrumentKind.STOCK,)),
+    NamedExchange("AMEX", ("amex", "nyse arca", "arca"), (InstrumentKind.STOCK, InstrumentKind.ETF)),
+    NamedExchange("COMEX", ("comex",), (InstrumentKind.FUTURE,)),
+    NamedExchange("NYMEX", ("nymex",), (InstrumentKind.FUTURE,)),
+    NamedExchange("CBOT", ("cbot",), (InstrumentKind.FUTURE,)),
 )
 
 
 @cache
-def by_id() -> dict[str, Exchange]:
+def exchanges_by_id() -> dict[str, NamedExchange]:
     """All exchanges by their id."""
     return {each.id: each for each in EXCHANGES}
 
 
 @cache
-def by_name() -> dict[str, Exchange]:
+def exchanges_by_name() -> dict[str, NamedExchange]:
     """All exchanges by what people call them. Raises `ValueError` if a name belongs to two."""
-    table: dict[str, Exchange] = {}
+    table: dict[str, NamedExchange] = {}
     for each in EXCHANGES:
         for name in each.names:
             if table.setdefault(name, each) is not each:
