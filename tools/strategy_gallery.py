@@ -10,8 +10,8 @@ from openbell.backtest.engine import simulate
 from openbell.backtest.rules import END, Setup
 from openbell.backtest.runs import Backtest, backtest
 from openbell.charts.compose import compose
-from openbell.charts.encode import png
 from openbell.charts.look import Look
+from openbell.charts.picture import png
 from openbell.charts.raster import render
 from openbell.charts.scene import Scene
 from openbell.charts.strategy import strategy_indicators

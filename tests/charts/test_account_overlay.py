@@ -12,11 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbell.charts.account.executions import place
-from openbell.charts.account.levels import Level, Purpose, alert_level, order_level
-from openbell.charts.account.overlay import MOST_LEVELS, AccountOverlay, missing_overlay, overlay_of
+from openbell.charts.account.overlay import (
+    MOST_LEVELS,
+    AccountOverlay,
+    Level,
+    Purpose,
+    SymbolRecords,
+    alert_level,
+    missing_overlay,
+    order_level,
+    overlay_of,
+    place,
+)
 from openbell.charts.account.paint import marks_of, painter_of
-from openbell.charts.account.records import SymbolRecords
 from openbell.charts.compose import compose
 from openbell.charts.look import Look
 from openbell.charts.scene import Band, Label, Scene

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.charts.coverage import Bounds, line
+from openbell.charts.raster import Bounds, line
 from openbell.market.bars import Values
 
 INSIDE = Bounds(2, 3, 60, 50)

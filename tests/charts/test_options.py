@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
+from openbell.charts.annotations.overrides import color_of
 from openbell.charts.config.choices import SCALES, STYLES
-from openbell.charts.config.looks import look_of
+from openbell.charts.config.looks import look_of, unsupported
 from openbell.charts.config.model import Watermark
-from openbell.charts.config.support import unsupported
-from openbell.charts.override_values import color_of
 from openbell.charts.raster import render
 from openbell.charts.scene import Boxes, Label, Scene, Stroke
 from openbell.charts.svg import svg

@@ -17,8 +17,7 @@ from openbell.backtest.figures import figures
 from openbell.backtest.outcome import monthly_returns
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
-from openbell.charts.report import Overfitting, Report, page
-from openbell.charts.report_tables import MAX_ROWS
+from openbell.charts.report import MAX_ROWS, Overfitting, Report, page
 from openbell.charts.themes import THEMES
 from openbell.charts.trade_markers import MAX_DRAWN
 from openbell.market.bars import Bars

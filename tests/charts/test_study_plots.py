@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 
 from openbell.charts.compose import compose
-from openbell.charts.config.looks import look_of
+from openbell.charts.config.looks import look_of, unsupported
 from openbell.charts.config.model import ConfigStudy
-from openbell.charts.config.plots import TRANSFORMED, has_volume, line_labels, requests_of, undrawn
-from openbell.charts.config.support import unsupported
+from openbell.charts.config.plots import TRANSFORMED, has_volume, line_labels, requests_of, smoothed_adx, undrawn
 from openbell.charts.scene import Band, Boxes, Stroke
 from openbell.charts.studies.catalogue import all_studies
 from openbell.charts.studies.study import Input, Study
-from openbell.charts.studies.variants import smoothed_adx
 from openbell.charts.themes import THEMES
 from openbell.indicators.channels import Channels
 from openbell.indicators.evaluation import PRICE_SOURCES, SMOOTHED, IndicatorChanges, evaluate

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from openbell.charts.compose import compose
-from openbell.charts.intersections import with_intersections
 from openbell.charts.look import Look
 from openbell.charts.panels import Corner, Picture, price_panel
-from openbell.charts.price import candles_of
+from openbell.charts.price import candles_of, with_intersections
 from openbell.charts.scene import Band, Box, Boxes, Dot, Stroke
 from openbell.charts.styles import STYLES, drawn_lines
 from openbell.charts.themes import THEMES

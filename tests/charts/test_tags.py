@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openbell.charts.axes import _apart
 from openbell.charts.compose import compose
-from openbell.charts.look import Look
+from openbell.charts.look import Look, Options
 from openbell.charts.numbers import number, percent
-from openbell.charts.options import Options
 from openbell.charts.panels import indicator_panel
 from openbell.charts.price import candles_of
 from openbell.charts.scene import Box, Boxes, Scene
-from openbell.charts.tags import _apart
 from openbell.charts.themes import THEMES
 from openbell.market.bars import Bars
 from tests.charts.pictures import axis, chart_scene, computed, edges, hours, items, labels

@@ -10,8 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from openbell.charts.compose import compose
-from openbell.charts.look import Look
-from openbell.charts.options import Options
+from openbell.charts.look import Look, Options
 from openbell.charts.scene import Scene
 from openbell.charts.zones import zone_called, zone_text
 from openbell.market.bars import Bars

@@ -13,8 +13,8 @@ from openbell.charts.compose import compose
 from openbell.charts.config.plots import StudyPlot
 from openbell.charts.look import Look
 from openbell.charts.panels import Panel, Picture
-from openbell.charts.plain_lines import plain
 from openbell.charts.scene import Dot, Layer, Scene
+from openbell.charts.strategy import plain
 from openbell.charts.themes import THEMES
 from openbell.charts.trade_markers import draw_trades, drawn_trades
 from openbell.indicators.channels import ZERO, Channels, Fill, Line

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from openbell.charts.annotations.overrides import color_of, number_of
 from openbell.charts.config.plots import THINNEST_LINE, WIDEST_LINE, StudyPlot
-from openbell.charts.override_values import color_of, number_of
 from openbell.charts.scene import Color
 from openbell.indicators.evaluation import IndicatorRequest, parse_requests
 from openbell.market.errors import InvalidParameter

@@ -10,14 +10,13 @@ import numpy.typing as npt
 
 from openbell.charts import price
 from openbell.charts.config.plots import LineStyle
-from openbell.charts.intersections import masked, with_intersections
-from openbell.charts.levels import broken, levels, named_levels, names_at_ends, retracement
+from openbell.charts.levels import broken, extremes, levels, named_levels, names_at_ends, retracement, zigzag
 from openbell.charts.panels import Panel, Picture
+from openbell.charts.price import masked, with_intersections
 from openbell.charts.profiles import profile
 from openbell.charts.scales import Scale
 from openbell.charts.scene import Band, Boxes, Color, Dot, Layer, Scene, Stroke, box
 from openbell.charts.styles import SIDED, style_for
-from openbell.charts.swings import extremes, zigzag
 from openbell.charts.themes import Theme, faded, mixed
 from openbell.indicators.channels import Direction, Line
 from openbell.indicators.evaluation import Computed

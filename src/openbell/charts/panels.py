@@ -11,13 +11,11 @@ import numpy as np
 
 from openbell.charts.choices import CLOSE_STYLES
 from openbell.charts.config.plots import StudyPlot
-from openbell.charts.look import Look
+from openbell.charts.look import Look, Options
 from openbell.charts.numbers import NumberFormat, indexed_format, price_format, value_format
-from openbell.charts.options import Options
-from openbell.charts.palette import IndicatorColors
 from openbell.charts.scales import LABEL_SPACING, Kind, Scale, extent, fit
 from openbell.charts.scene import Box, Color
-from openbell.charts.styles import style_for
+from openbell.charts.styles import IndicatorColors, style_for
 from openbell.charts.themes import Theme
 from openbell.charts.time_axis import TimeTick
 from openbell.indicators.evaluation import Computed

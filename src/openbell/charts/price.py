@@ -1,11 +1,13 @@
-"""Draws the price in each of its styles, and the volume below it."""
+"""Draws the price in each of its styles, and the volume below it.
+
+Two lines that colour the area between them also get their intersections as points, so that colours can change exactly there.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from openbell.charts.intersections import masked, with_intersections
 from openbell.charts.panels import Picture
 from openbell.charts.scales import Scale
 from openbell.charts.scene import Band, Box, Boxes, Color, Dot, Layer, Stroke
@@ -178,3 +180,21 @@ def volume(layer: Layer, picture: Picture, area: Box) -> None:
         x = left[chosen]
         bottom = np.full(len(x), area.bottom)
         layer.items.append(Boxes(x, top[chosen], x + body, bottom, mixed(color, picture.theme.background, 0.35)))
+
+
+def with_intersections(x: Values, one: Values, two: Values) -> tuple[Values, Values, Values]:
+    """Returns the x and both lines with a point added wherever the lines intersect."""
+    apart = one - two
+    before = np.flatnonzero(apart[:-1] * apart[1:] < 0)
+    if not len(before):
+        return x, one, two
+    after = before + 1
+    share = apart[before] / (apart[before] - apart[after])
+    meet = one[before] + share * (one[after] - one[before])
+    between = x[before] + share * (x[after] - x[before])
+    return np.insert(x, after, between), np.insert(one, after, meet), np.insert(two, after, meet)
+
+
+def masked(chosen: npt.NDArray[np.bool_], values: Values) -> Values:
+    """Returns the chosen values and NaN elsewhere."""
+    return np.where(chosen, values, np.nan)

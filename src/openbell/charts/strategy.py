@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import isfinite
 
-from openbell.charts.plain_lines import plain
 from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.evaluation import Computed, IndicatorRequest
+from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars
 from openbell.strategies.compiled import Compiled, Step
 from openbell.strategies.evaluation import Arrays, lines_over
@@ -90,3 +90,11 @@ def _levels(conditions: Iterable[Condition], indicator: str) -> Iterator[float]:
             yield from _levels(each.conditions, indicator)
         elif isinstance(each, Comparison) and each.line.indicator == indicator and isinstance(each.other, int | float):
             yield float(each.other)
+
+
+def plain(title: str, channels: Channels, *, overlay: bool, name: str = "") -> Computed:
+    """Returns channels under a title. They are drawn as the indicator `name` is; by default as lines."""
+    indicator = Indicator(
+        name=name or title, title=title, description="", overlay=overlay, compute=lambda: channels, warmup=lambda: 1
+    )
+    return Computed(IndicatorRequest(title, indicator, {}), channels)

@@ -10,9 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.charts import fonts
-from openbell.charts.account.executions import Effect, Execution
-from openbell.charts.account.levels import Level, Purpose, quantity_text
-from openbell.charts.account.overlay import AccountOverlay
+from openbell.charts.account.overlay import AccountOverlay, Effect, Execution, Level, Purpose, quantity_text
 from openbell.charts.panels import Mark, Panel, Picture
 from openbell.charts.scene import Color, Dot, Label, Layer, Stroke, box
 from openbell.charts.themes import Theme, faded

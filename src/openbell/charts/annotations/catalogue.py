@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from openbell.charts.annotations import areas, fibonacci, lines, marks, positions
+from openbell.charts.annotations import areas, lines
+from openbell.charts.annotations.areas import position_span
 from openbell.charts.annotations.lines import trend_ends
 from openbell.charts.annotations.overrides import Overrides
 from openbell.charts.annotations.place import Place, crosses, x_of
-from openbell.charts.annotations.positions import position_span
 from openbell.charts.config.model import ConfigAnnotation
 from openbell.charts.panels import Mark, Panel, Picture, TimeMark
 from openbell.charts.scene import Layer
 from openbell.charts.themes import Theme
 from openbell.charts.time_axis import zone_of
 
-ANNOTATIONS = {each.name: each for module in (lines, areas, fibonacci, positions, marks) for each in module.ANNOTATIONS}
+ANNOTATIONS = {each.name: each for each in (*lines.ANNOTATIONS, *areas.ANNOTATIONS)}
 
 _VERTICAL = "Vertical Line"
 

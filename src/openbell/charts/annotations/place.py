@@ -1,7 +1,8 @@
-"""Where a drawing is: times and prices as pixels of a panel, and the items of lines, arrows and labels at them."""
+"""How one kind of annotation is drawn, and where: times and prices as pixels of a panel, and the items at them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from openbell.charts import fonts
 from openbell.charts.annotations.overrides import Dash, Overrides
+from openbell.charts.config.model import ConfigAnnotation
 from openbell.charts.numbers import NumberFormat, decimals_for, percent
 from openbell.charts.panels import TITLE_ROW, Panel, Picture
 from openbell.charts.scene import Anchor, Band, Box, Boxes, Color, Item, Label, Stroke, box
@@ -265,3 +267,21 @@ def label(
         middle = top + (at + 0.5) * font.size * _SPACING
         items.append(Label(start, middle, line, font.size, font.color, anchor, font.bold))
     return items
+
+
+Paint = Callable[[ConfigAnnotation, Overrides, Place], list[Item]]
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """One kind of drawing."""
+
+    name: str
+    """That of its `AnnotationKind`."""
+    paint: Paint
+    honours: frozenset[str]
+    """The overrides that have an effect."""
+    every_panel: bool = False
+    """True if it is drawn over the panels below the price too."""
+    at_axis: bool = False
+    """True if its price is written at the value axis."""

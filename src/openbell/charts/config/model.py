@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +15,9 @@ from openbell.charts.config.annotation_kinds import AnnotationKind
 from openbell.charts.config.choices import DEFAULT_INTERVAL, HEIGHT, WIDTH
 from openbell.charts.studies.study import Study
 from openbell.indicators.spec import Setting
+
+SYMBOL = re.compile(r"[A-Z0-9_]{1,20}:[A-Z0-9._!&/-]{1,30}")
+"""EXCHANGE:SYMBOL, in upper case."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,11 @@ from typing import Any
 
 from openbell.charts.choices import LARGEST, MOST_PIXELS
 from openbell.charts.config import choices
-from openbell.charts.config.model import ChartConfig, Watermark
+from openbell.charts.config.model import SYMBOL, ChartConfig, Watermark
 from openbell.charts.config.problems import Problem, Problems, is_finite, is_nested, shorten
 from openbell.charts.config.ranges import read_range
-from openbell.charts.config.reading_annotations import read_annotations
-from openbell.charts.config.reading_studies import read_studies
-from openbell.charts.config.symbols import SYMBOL
-from openbell.charts.zones import advice as zone_advice
-from openbell.charts.zones import zone_names
+from openbell.charts.config.reading_parts import read_annotations, read_studies
+from openbell.charts.zones import zone_advice, zone_names
 from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import did_you_mean
 from openbell.market.timeframes import CHART, name_of, read_timeframe
@@ -138,7 +135,9 @@ def _interval(value: object, problems: Problems) -> str | None:
     allowed = ", ".join(choices.INTERVALS)
     advice = did_you_mean(value, choices.INTERVALS) if isinstance(value, str) else ""
     problems.error(
-        "interval", f"interval {shorten(value)} is not one of {allowed}{advice}", f"Set interval to one of {allowed}"
+        "interval",
+        f"interval {shorten(value)} is not one of {allowed}{advice}",
+        f"Set interval to one of {allowed}",
     )
     return None
 

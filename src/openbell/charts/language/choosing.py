@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from openbell.charts.config.symbols import SYMBOL
+from openbell.charts.config.model import SYMBOL
 from openbell.charts.language.assets import AssetFound, ExchangeFound, PerpetualFound, assets_in
-from openbell.charts.language.common_words import common_words
 from openbell.charts.language.instruments.catalogue import by_name, by_ticker
-from openbell.charts.language.instruments.exchanges import NamedExchange, exchanges_by_id
+from openbell.charts.language.instruments.exchanges import NamedExchange, exchanges_by_id, joined_pair
 from openbell.charts.language.instruments.named import InstrumentKind
-from openbell.charts.language.pairs import joined_pair
 from openbell.charts.language.spans import Detection, longest
-from openbell.charts.language.words import Word, words_of
+from openbell.charts.language.words import Word, common_words, words_of
 from openbell.market.errors import InputError
 from openbell.market.instruments import CRYPTO_VENUES, FOREX_VENUES
 from openbell.market.nearest import did_you_mean

@@ -13,17 +13,13 @@ from openbell.charts.config.ranges import bounds_of
 from openbell.charts.language.appearance import SQUARE, LookFound, fitted, look_words, looks_in
 from openbell.charts.language.assets import AssetFound, ExchangeFound, PerpetualFound, asset_words, assets_in
 from openbell.charts.language.choosing import NoInstrument, choose
-from openbell.charts.language.clauses import clauses_in
-from openbell.charts.language.common_words import common_words
+from openbell.charts.language.clauses import ClauseFound, clauses_in, positions_in
 from openbell.charts.language.intervals import IntervalFound, intervals_in
-from openbell.charts.language.negation import NEGATIONS, negated
-from openbell.charts.language.positions import ClauseFound, positions_in
-from openbell.charts.language.spans import Detection, longest
-from openbell.charts.language.spelling import Speller
+from openbell.charts.language.spans import NEGATIONS, Detection, longest, negated
 from openbell.charts.language.studies import Comparison, EveryStudy, LooseInput, StudyFound, studies_in
 from openbell.charts.language.study_words import joined_names, study_phrases
 from openbell.charts.language.time_ranges import RangeFound, UnclearRange, ranges_in
-from openbell.charts.language.words import Word, split_lengths, words_of
+from openbell.charts.language.words import Speller, Word, common_words, split_lengths, words_of
 from openbell.charts.studies.study import Study
 from openbell.indicators.spec import Setting
 

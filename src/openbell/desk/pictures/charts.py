@@ -74,7 +74,7 @@ def _draw(
     zone: tzinfo | None,
 ) -> bytes:
     from openbell.charts.compose import compose
-    from openbell.charts.options import Options
+    from openbell.charts.look import Options
     from openbell.charts.picture import picture
 
     options = Options(zone=zone)

@@ -1,21 +1,135 @@
-"""Reads the drawings of a chart config, in the contract's form (type, coordinates, style) or the vendor's (name, input)."""
+"""Reads the studies and the annotations of a chart config.
+
+Studies have inputs by the contract's or by the vendor's names. Annotations are in the contract's form (type, coordinates,
+style) or the vendor's (name, input).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
 from openbell.charts.config.annotation_kinds import KINDS, TYPES, AnnotationKind, Coordinate, kind_of
-from openbell.charts.config.model import ConfigAnnotation
+from openbell.charts.config.model import ConfigAnnotation, ConfigStudy
 from openbell.charts.config.problems import Problems, is_finite, shorten
 from openbell.charts.config.ranges import EARLIEST, LATEST_YEAR
-from openbell.charts.config.reading_studies import MOST_READ
+from openbell.charts.studies import catalogue
+from openbell.charts.studies.study import Input, Study
+from openbell.indicators.spec import Setting
+from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import did_you_mean
 
+MOST_READ = 50
+"""Studies or drawings of one config, whatever the plan."""
+_STUDY_KEYS = ("name", "inputs", "input", "override", "forceOverlay")
+_SECOND_KEYS = {"BollingerBands": {"in_1": "stdDev"}}
+"""Keys that one of two sources names for an input, if its value is a number."""
 LONGEST_TEXT = 500
-_KEYS = ("type", "name", "coordinates", "input", "style", "override", "zOrder")
+_ANNOTATION_KEYS = ("type", "name", "coordinates", "input", "style", "override", "zOrder")
+
+_SIDES = {"Long Position": 1, "Short Position": -1}
+
+
+def read_studies(value: object, problems: Problems) -> tuple[ConfigStudy, ...]:
+    """Returns the studies that can be read; the others are problems."""
+    if value is None:
+        return ()
+    if not isinstance(value, list) or len(value) > MOST_READ:
+        problems.error("studies", f"studies must be a list of at most {MOST_READ} studies, not {shorten(value)}")
+        return ()
+    found: list[ConfigStudy] = []
+    for at, each in enumerate(value):
+        study = _read_study(each, f"studies[{at}]", problems)
+        if study is not None:
+            if any(study == other for other in found):
+                problems.warning(
+                    f"studies[{at}]",
+                    f"{study.study.title} is there twice with the same inputs",
+                    f"Remove studies[{at}]",
+                )
+            found.append(study)
+    return tuple(found)
+
+
+def _read_study(raw: object, at: str, problems: Problems) -> ConfigStudy | None:
+    if isinstance(raw, str):
+        raw = {"name": raw}
+    if not isinstance(raw, Mapping):
+        problems.error(at, f"a study must be an object with a name, not {shorten(raw)}")
+        return None
+    name = raw.get("name")
+    if not isinstance(name, str):
+        problems.error(f"{at}.name", "a study needs a name", "Names are in fetch_chart_documentation")
+        return None
+    try:
+        study = catalogue.find(name)
+    except InvalidParameter as error:
+        problems.error(f"{at}.name", error.message, "Use a name from fetch_chart_documentation, section indicators")
+        return None
+    for key in raw:
+        if key not in _STUDY_KEYS and not problems.full("warning"):
+            problems.warning(
+                f"{at}.{str(key)[:40]}",
+                f"unknown field {str(key)[:40]!r} is ignored{did_you_mean(str(key)[:40], _STUDY_KEYS)}",
+            )
+    override, forced = raw.get("override") or {}, raw.get("forceOverlay", False)
+    if not isinstance(override, Mapping):
+        problems.error(f"{at}.override", f"override must be an object, not {shorten(override)}")
+        override = {}
+    if not is_finite(override):
+        problems.error(f"{at}.override", "numbers of override must be finite")
+    if not isinstance(forced, bool):
+        problems.error(f"{at}.forceOverlay", f"forceOverlay must be true or false, not {shorten(forced)}")
+    return ConfigStudy(study, _inputs(study, raw, at, problems), override, forced is True)
+
+
+def _inputs(study: Study, raw: Mapping[str, Any], at: str, problems: Problems) -> dict[str, Setting]:
+    given: dict[str, object] = {}
+    where = "input" if "input" in raw else "inputs"
+    for key in ("inputs", "input"):
+        part = raw.get(key) or {}
+        if not isinstance(part, Mapping):
+            problems.error(f"{at}.{key}", f"{key} must be an object, not {shorten(part)}")
+            continue
+        given |= {str(name): value for name, value in part.items()}
+    named = {each.name: each for each in study.inputs}
+    # Other clients count the inputs of every study, also of those whose inputs have names.
+    keyed = {f"in_{number}": each for number, each in enumerate(study.inputs)} | {
+        each.key: each for each in study.inputs
+    }
+    found: dict[str, Setting] = {}
+    for name, value in given.items():
+        if problems.full("error"):
+            break
+        second = _SECOND_KEYS.get(study.short, {}).get(name, "")
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        known = named[second] if second and is_number else named.get(name) or keyed.get(name)
+        if known is None:
+            has = ", ".join(named) or "none"
+            advice = did_you_mean(name[:40], named) or f"; it has {has}"
+            problems.error(
+                f"{at}.{where}.{name[:40]}",
+                f"{study.title} has no input {name[:40]!r}{advice}",
+                f"Inputs of {study.title}: {has}",
+            )
+            continue
+        try:
+            found[known.name] = known.check(value)
+        except InvalidParameter as error:
+            problems.error(f"{at}.{where}.{name[:40]}", f"{study.title}: {error.message}", _mended(known, value))
+    return found
+
+
+def _mended(known: Input, value: object) -> str:
+    """Returns how to write a value that was refused: the number in a text, else the default."""
+    if isinstance(value, str) and known.kind == "number":
+        with suppress(ValueError, InvalidParameter):
+            number = float(value)
+            return f"Set {known.name} to {known.check(number)} without quotation marks"
+    return f"Set {known.name} to {known.default}"
 
 
 def read_annotations(value: object, problems: Problems) -> tuple[ConfigAnnotation, ...]:
@@ -25,11 +139,11 @@ def read_annotations(value: object, problems: Problems) -> tuple[ConfigAnnotatio
     if not isinstance(value, list) or len(value) > MOST_READ:
         problems.error("drawings", f"drawings must be a list of at most {MOST_READ} drawings, not {shorten(value)}")
         return ()
-    read = (_read(each, f"drawings[{at}]", problems) for at, each in enumerate(value))
+    read = (_read_annotation(each, f"drawings[{at}]", problems) for at, each in enumerate(value))
     return tuple(each for each in read if each is not None)
 
 
-def _read(raw: object, at: str, problems: Problems) -> ConfigAnnotation | None:
+def _read_annotation(raw: object, at: str, problems: Problems) -> ConfigAnnotation | None:
     if not isinstance(raw, Mapping):
         problems.error(at, f"a drawing must be an object with a type, not {shorten(raw)}")
         return None
@@ -40,7 +154,7 @@ def _read(raw: object, at: str, problems: Problems) -> ConfigAnnotation | None:
         problems.error(f"{at}.type", f"no drawing {shorten(name)}{advice}", f"Drawings are {', '.join(KINDS)}")
         return None
     for key in raw:
-        if key not in _KEYS and not problems.full("warning"):
+        if key not in _ANNOTATION_KEYS and not problems.full("warning"):
             problems.warning(f"{at}.{str(key)[:40]}", f"unknown field {str(key)[:40]!r} is ignored")
     place = raw.get("coordinates", raw.get("input"))
     if not isinstance(place, Mapping):
@@ -81,9 +195,6 @@ def _coordinates(
         elif value is not None and (read := _READERS[TYPES[name]](field, value, problems)) is not None:
             found[name] = read
     return found
-
-
-_SIDES = {"Long Position": 1, "Short Position": -1}
 
 
 def _check_sides(kind: AnnotationKind, prices: Mapping[str, float], at: str, problems: Problems) -> None:
