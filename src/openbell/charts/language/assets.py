@@ -9,7 +9,7 @@ from functools import cache
 
 from openbell.charts.language.instruments.catalogue import all_instruments, by_ticker
 from openbell.charts.language.instruments.exchanges import NamedExchange, joined_pair, pair, with_quote
-from openbell.charts.language.instruments.exchanges import exchanges_by_name as by_exchange_name
+from openbell.charts.language.instruments.exchanges import exchanges_by_name
 from openbell.charts.language.instruments.named import InstrumentKind, Named
 from openbell.charts.language.spans import Detection, Phrases, text_of
 from openbell.charts.language.words import Word, words_of
@@ -122,7 +122,7 @@ def _names() -> Phrases[tuple[Named, str]]:
 @cache
 def _exchanges() -> Phrases[NamedExchange]:
     return Phrases(
-        (tuple(text_of(word) for word in words_of(name)), exchange) for name, exchange in by_exchange_name().items()
+        (tuple(text_of(word) for word in words_of(name)), exchange) for name, exchange in exchanges_by_name().items()
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openbell.indicators.averages import METHOD
-from openbell.indicators.averages import average_by as average_of
+from openbell.indicators.averages import average_by
 from openbell.indicators.catalogue.std_error import error_per_deviation
 from openbell.indicators.channels import Channels, Fill, Line
 from openbell.indicators.regression import regression
@@ -11,10 +11,10 @@ from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
-def _compute(bars: Bars, length: int, errors: float, average_by: int, method: str) -> Channels:
+def _compute(bars: Bars, length: int, errors: float, average: int, method: str) -> Channels:
     end, deviation, _ = regression(bars.close, length)
-    middle = average_of(end, average_by, method)
-    width = errors * error_per_deviation(length) * average_of(deviation, average_by, method)
+    middle = average_by(end, average, method)
+    width = errors * error_per_deviation(length) * average_by(deviation, average, method)
     lines = (Line("upper", middle + width), Line("middle", middle), Line("lower", middle - width))
     return Channels(lines=lines, fills=(Fill(lines[0].values, lines[2].values),))
 
@@ -25,7 +25,7 @@ INDICATOR = Indicator(
     description="Averaged end of the least-squares line through the closes, and averaged standard errors around it",
     overlay=True,
     compute=_compute,
-    warmup=lambda length, errors, average_by, method: length + average_by - 1,  # noqa: ARG005 - takes every parameter
+    warmup=lambda length, errors, average, method: length + average - 1,  # noqa: ARG005 - takes every parameter
     parameters=(
         Parameter("length", 21, 3, 500),
         Parameter("errors", 2.0, 0.1, 10.0),
