@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from openbell.backtest.current_signals import LEAVING_BARS, Placed, confidence_of, current_signals, part_of, signal_of
+from openbell.backtest.current_signals import (
+    LEAVING_BARS,
+    ImplementationOnSeries,
+    confidence_of,
+    current_signals,
+    part_of,
+    signal_of,
+)
 from openbell.backtest.engine import simulate
 from openbell.backtest.outcome import period_of
 from openbell.backtest.rules import Setup
@@ -15,7 +22,7 @@ from openbell.strategies.consensus import Action
 from openbell.strategies.evaluation import Conditions, evaluate
 from openbell.strategies.library import canonical
 from openbell.strategies.reading import read_spec
-from openbell.strategies.spec import ConditionType, Side
+from openbell.strategies.spec import ConditionType, PositionSide
 from openbell.trading.evidence import bar_hash
 from tests.strategies.specs import crossover, walk
 
@@ -27,7 +34,7 @@ def signal_at(
     last: int,
     entries: set[int],
     exits: set[int],
-    side: Side = Side.LONG,
+    side: PositionSide = PositionSide.LONG,
     stops: dict[ConditionType, float] | None = None,
 ) -> tuple[Action, int] | None:
     """The signal after the bars up to `last`, as its action and the bar that decided it."""
@@ -53,15 +60,15 @@ def test_a_strategy_advises_to_buy_from_its_entry_to_its_exit_then_to_sell_then_
 
 
 def test_a_short_strategy_advises_the_other_way_round() -> None:
-    assert signal_at(8, {5}, {12}, Side.SHORT) == (Action.SELL, 5)
-    assert signal_at(12, {5}, {12}, Side.SHORT) == (Action.BUY, 12)
+    assert signal_at(8, {5}, {12}, PositionSide.SHORT) == (Action.SELL, 5)
+    assert signal_at(12, {5}, {12}, PositionSide.SHORT) == (Action.BUY, 12)
 
 
 def test_a_stop_is_decided_in_the_bar_that_it_fills_in() -> None:
     stops = {ConditionType.STOP_LOSS: 0.1}
     bars = BARS
     entry = np.isin(np.arange(len(bars)), [5])
-    run = simulate(bars, Conditions(entry, np.zeros(len(bars), bool)), Side.LONG, stops, Setup())
+    run = simulate(bars, Conditions(entry, np.zeros(len(bars), bool)), PositionSide.LONG, stops, Setup())
     (left,) = run.trades.exit_index.tolist()
     assert signal_at(left, {5}, set(), stops=stops) == (Action.SELL, left)
 
@@ -104,7 +111,7 @@ def test_standings_divide_the_bars_at_training_and_at_finding() -> None:
     spec = read_spec(crossover())
     bars = walk(10, 900)
     trained, found = int(bars.time[300]), float(bars.time[600])
-    (current,) = current_signals([Placed(spec, spec.defaults(), trained, found)], bars, Setup())
+    (current,) = current_signals([ImplementationOnSeries(spec, spec.defaults(), trained, found)], bars, Setup())
     assert current is not None
     assert current.until == bars.time[-1] + HOUR
     assert current.untrained.metrics.trades == current.before.metrics.trades + current.forward.metrics.trades
@@ -116,7 +123,8 @@ def test_standings_divide_the_bars_at_training_and_at_finding() -> None:
 def test_standings_of_the_library_are_the_same_together_and_alone() -> None:
     bars = walk(11, 700)
     placed = [
-        Placed(each, each.defaults(), int(bars.time[200]), float(bars.time[500])) for each in canonical().values()
+        ImplementationOnSeries(each, each.defaults(), int(bars.time[200]), float(bars.time[500]))
+        for each in canonical().values()
     ]
     together = current_signals(placed, bars, Setup())
     assert together == [current_signals([each], bars, Setup())[0] for each in placed]

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.charts.raster import Bounds, line
+from openbell.charts.raster import PixelArea, line
 from openbell.market.bars import Values
 
-INSIDE = Bounds(2, 3, 60, 50)
+INSIDE = PixelArea(2, 3, 60, 50)
 
 
-def drawn(x: Values, y: Values, width: float, inside: Bounds = INSIDE) -> Values:
+def drawn(x: Values, y: Values, width: float, inside: PixelArea = INSIDE) -> Values:
     canvas = np.zeros((60, 70))
     covered = line(x, y, width, inside)
     keys = covered.row * 1000 + covered.column
@@ -22,7 +22,7 @@ def drawn(x: Values, y: Values, width: float, inside: Bounds = INSIDE) -> Values
     return canvas
 
 
-def counted(x: Values, y: Values, width: float, inside: Bounds = INSIDE, points: int = 16) -> Values:
+def counted(x: Values, y: Values, width: float, inside: PixelArea = INSIDE, points: int = 16) -> Values:
     """Returns the coverage by counting points: a point is covered if it is at most half a width from the line."""
     across = (np.arange(70 * points) + 0.5) / points
     down = (np.arange(60 * points) + 0.5) / points

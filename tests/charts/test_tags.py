@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from openbell.charts.axes import _apart
 from openbell.charts.compose import compose
-from openbell.charts.look import Look, Options
+from openbell.charts.look import ChartOptions, Look
 from openbell.charts.numbers import number, percent
 from openbell.charts.panels import indicator_panel
 from openbell.charts.price import candles_of
@@ -43,7 +43,7 @@ class TestEveryLine:
     def test_a_line_outside_the_picture_has_no_tag(self) -> None:
         bars, drawn = hours().tail(50), computed(hours(), ["bbands"], 50)
         close, upper = float(bars.close[-1]), float(drawn[0].channels.lines[0].values[-1])
-        options = Options(price_range=(close * 0.9, (close + upper) / 2))
+        options = ChartOptions(price_range=(close * 0.9, (close + upper) / 2))
         shown = tags(compose(bars, drawn, Look(), "", options=options))
         assert number(close, 2) in shown
         assert number(upper, 2) not in shown

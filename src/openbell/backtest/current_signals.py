@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from openbell.backtest.engine import Run, simulate
-from openbell.backtest.metrics import Metrics, measure
+from openbell.backtest.metrics import RunMetrics, measure
 from openbell.backtest.rules import END, SIGNAL, Setup
 from openbell.backtest.trades import Trades
 from openbell.market.bars import Bars, bucket_bounds, closed_at
@@ -23,7 +23,7 @@ from openbell.market.errors import DataError
 from openbell.strategies.compiled import compiled
 from openbell.strategies.consensus import Action
 from openbell.strategies.evaluation import Conditions, Known, evaluate
-from openbell.strategies.spec import Number, Side, Spec
+from openbell.strategies.spec import Number, PositionSide, Spec
 from openbell.trading.evidence import bar_hash
 
 LEAVING_BARS = 5
@@ -31,7 +31,7 @@ LEAVING_BARS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class ImplementationOnSeries:
     """A strategy whose parameters were chosen at some time."""
 
     spec: Spec
@@ -44,7 +44,7 @@ class Placed:
 class RunPart:
     """The figures of a part of a run."""
 
-    metrics: Metrics
+    metrics: RunMetrics
     closed: int
     """Trades that were closed."""
     right: int
@@ -79,7 +79,7 @@ class CurrentSignal:
 
 
 def current_signals(
-    placed: Sequence[Placed], bars: Bars, setup: Setup, regular: Bars | None = None
+    placed: Sequence[ImplementationOnSeries], bars: Bars, setup: Setup, regular: Bars | None = None
 ) -> list[CurrentSignal | None]:
     """Returns the standing of each strategy on the closed bars of one series; None if it cannot be computed from them."""
     known: Known = {}
@@ -87,7 +87,7 @@ def current_signals(
 
 
 def _current_signal(
-    placed: Placed, bars: Bars, setup: Setup, regular: Bars | None, known: Known
+    placed: ImplementationOnSeries, bars: Bars, setup: Setup, regular: Bars | None, known: Known
 ) -> CurrentSignal | None:
     strategy = compiled(placed.spec, placed.parameters)
     try:
@@ -147,9 +147,9 @@ class CurrentAdvice:
     """When that bar closed."""
 
 
-def signal_of(run: Run, conditions: Conditions, bars: Bars, side: Side) -> CurrentAdvice | None:
+def signal_of(run: Run, conditions: Conditions, bars: Bars, side: PositionSide) -> CurrentAdvice | None:
     """Returns the signal after a run over all closed bars of a series; None if it has never traded."""
-    enter, leave = (Action.BUY, Action.SELL) if side is Side.LONG else (Action.SELL, Action.BUY)
+    enter, leave = (Action.BUY, Action.SELL) if side is PositionSide.LONG else (Action.SELL, Action.BUY)
     last, trades = len(bars) - 1, run.trades
     if last < 0:
         return None

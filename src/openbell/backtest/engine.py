@@ -26,7 +26,7 @@ from openbell.backtest.rules import END, Setup, factors
 from openbell.backtest.trades import Trades, sign_of
 from openbell.market.bars import Bars, Values
 from openbell.strategies.evaluation import Conditions
-from openbell.strategies.spec import ConditionType, Side
+from openbell.strategies.spec import ConditionType, PositionSide
 
 MOST_CASH = 1e200
 """No position is opened with more: the sums of a run must be finite numbers."""
@@ -44,7 +44,7 @@ class Run:
 def simulate(
     bars: Bars,
     conditions: Conditions,
-    side: Side,
+    side: PositionSide,
     stops: Mapping[ConditionType, float],
     setup: Setup,
     kernel: Kernel | None = None,
@@ -74,14 +74,14 @@ def fastest(*, stops: bool) -> Kernel:
 def trades_of(
     bars: Bars,
     conditions: Conditions,
-    side: Side,
+    side: PositionSide,
     stops: Mapping[ConditionType, float],
     setup: Setup,
     kernel: Kernel,
 ) -> tuple[Trades, Values]:
     """Returns the trades of a run, and the cash before each of them and after the last."""
     opened, low, high, closed = (np.ascontiguousarray(each) for each in (bars.open, bars.low, bars.high, bars.close))
-    if side is Side.SHORT:
+    if side is PositionSide.SHORT:
         opened, low, high, closed = -opened, -high, -low, -closed
     entry, leaving = (np.ascontiguousarray(each) for each in (conditions.entry, conditions.exit))
     if not len(entry) == len(leaving) == len(bars):
@@ -90,7 +90,7 @@ def trades_of(
     return _account(kernel(series, factors(side, stops, setup)), side, setup)
 
 
-def _account(found: Found, side: Side, setup: Setup) -> tuple[Trades, Values]:
+def _account(found: Found, side: PositionSide, setup: Setup) -> tuple[Trades, Values]:
     """Returns trades whose bars and prices are known, and the cash: it is compounded from trade to trade."""
     entered, left, reason, entry, leave = found
     sign = sign_of(side)

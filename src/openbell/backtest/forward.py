@@ -10,7 +10,7 @@ from math import sqrt
 
 import numpy as np
 
-from openbell.backtest.current_signals import Placed
+from openbell.backtest.current_signals import ImplementationOnSeries
 from openbell.backtest.curve import NOISE
 from openbell.backtest.engine import Run, simulate
 from openbell.backtest.metrics import bars_per_year
@@ -26,7 +26,11 @@ Course = list[tuple[int, Forward]]
 
 
 def courses(
-    placed: Sequence[Placed], drawdowns: Sequence[float | None], bars: Bars, setup: Setup, regular: Bars | None = None
+    placed: Sequence[ImplementationOnSeries],
+    drawdowns: Sequence[float | None],
+    bars: Bars,
+    setup: Setup,
+    regular: Bars | None = None,
 ) -> list[Course]:
     """Returns the course of each strategy on the closed bars of one series; empty if it cannot be computed from them.
 
@@ -37,7 +41,7 @@ def courses(
 
 
 def _course(
-    placed: Placed, before: float | None, bars: Bars, setup: Setup, regular: Bars | None, known: Known
+    placed: ImplementationOnSeries, before: float | None, bars: Bars, setup: Setup, regular: Bars | None, known: Known
 ) -> Course:
     strategy = compiled(placed.spec, placed.parameters)
     try:

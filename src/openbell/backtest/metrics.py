@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from openbell.backtest.curve import Curve, Holding, Returns, bar_returns, curve_of, holding_of, returns_of
+from openbell.backtest.curve import Curve, HoldingReturns, Returns, bar_returns, curve_of, holding_of, returns_of
 from openbell.backtest.engine import Run
 from openbell.backtest.rules import END, SIGNAL
 from openbell.backtest.trades import Trades
@@ -31,7 +31,7 @@ _REGULAR_HOURS = 6.5
 
 
 @dataclass(frozen=True, slots=True)
-class Metrics:
+class RunMetrics:
     """The figures of a run. Annual ones use the trading time of the instrument; see `bars_per_year`."""
 
     total_return: float | None
@@ -72,7 +72,7 @@ class Metrics:
     maps −1…2 to 0…1. What is undefined counts as 0, but a profit factor without a losing trade as 1. None without trades."""
 
 
-_UNDEFINED = Metrics(*(None,) * 12, 0, *(None,) * 4)
+_UNDEFINED = RunMetrics(*(None,) * 12, 0, *(None,) * 4)
 
 
 class _Risk(NamedTuple):
@@ -100,7 +100,7 @@ class Dealings(NamedTuple):
     """From the entries to the exits."""
 
 
-def measure(run: Run, bars: Bars) -> Metrics:
+def measure(run: Run, bars: Bars) -> RunMetrics:
     """Returns the figures of a run over these bars."""
     if not len(bars):
         return _UNDEFINED
@@ -121,7 +121,7 @@ def dealings(trades: Trades) -> Dealings:
     )
 
 
-def figures(equity: Values, yearly: float, made: Dealings, exposure: float, market: Values | None) -> Metrics:
+def figures(equity: Values, yearly: float, made: Dealings, exposure: float, market: Values | None) -> RunMetrics:
     """Returns the figures of an equity with at least one value, of which there are `yearly` in a year.
 
     `market` is the return of the instrument at each bar; without it, alpha and beta are None.
@@ -130,14 +130,16 @@ def figures(equity: Values, yearly: float, made: Dealings, exposure: float, mark
     return figures_of(curve_of(equity, bar_returns(equity), holding), yearly, made, exposure, holding)
 
 
-def figures_of(curve: Curve, yearly: float, made: Dealings, exposure: float, holding: Holding | None) -> Metrics:
+def figures_of(
+    curve: Curve, yearly: float, made: Dealings, exposure: float, holding: HoldingReturns | None
+) -> RunMetrics:
     """Returns the figures of a curve that was computed with this `holding`."""
     annual = _annual(curve.growth, curve.bars / yearly)
     risk = _risk(curve.returns, yearly, holding)
     win_rate, profit_factor = ratio(made.wins, made.trades), ratio(made.won, made.lost)
     # Without a loss the factor is infinite, which counts as the highest number that the score distinguishes.
     factor = 2.0 if made.won and not made.lost else profit_factor
-    return Metrics(
+    return RunMetrics(
         total_return=curve.growth - 1.0,
         annual_return=annual,
         volatility=risk.volatility,
@@ -158,7 +160,7 @@ def figures_of(curve: Curve, yearly: float, made: Dealings, exposure: float, hol
     )
 
 
-def _risk(returns: Returns | None, yearly: float, holding: Holding | None) -> _Risk:
+def _risk(returns: Returns | None, yearly: float, holding: HoldingReturns | None) -> _Risk:
     if returns is None:
         return _Risk()
     mean, volatility = returns.mean * yearly, returns.deviation * sqrt(yearly)

@@ -54,7 +54,7 @@ class Fall:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """Facts about a run over at least one bar. Shares are fractions: 0.25 is 25 %."""
 
     first_equity: float
@@ -72,14 +72,14 @@ class Outcome:
     """None if the equity never fell."""
 
 
-def outcome_of(found: Backtest) -> Outcome:
+def outcome_of(found: Backtest) -> RunOutcome:
     """Returns the facts about a run."""
     bars, trades, equity = found.bars, found.run.trades, found.run.equity
     returns = value_returns(trades)
     holding = holding_return(found)
     held = bars.time[trades.exit_index] - bars.time[trades.entry_index]
     traded = len(trades) > 0
-    return Outcome(
+    return RunOutcome(
         first_equity=float(equity[0]),
         last_equity=float(equity[-1]),
         holding=holding,
@@ -213,7 +213,7 @@ def _return(equity: Values, start: int, end: int) -> float:
     return float(equity[end]) / before - 1.0 if before > 0.0 else 0.0
 
 
-class MonthReturn(NamedTuple):
+class MonthlyReturn(NamedTuple):
     """The change of the equity in a month, or in a year if `month` is 0. None if the equity before it was 0 or less."""
 
     year: int
@@ -221,7 +221,7 @@ class MonthReturn(NamedTuple):
     share: float | None
 
 
-def monthly_returns(equity: Values, bars: Bars) -> list[MonthReturn]:
+def monthly_returns(equity: Values, bars: Bars) -> list[MonthlyReturn]:
     """Returns the return of each month that has bars, oldest first. A bar belongs to the month in which it closes.
 
     The return of a month is the change from the last close before it; the first month begins with the cash at the start.
@@ -248,7 +248,7 @@ def _months_of(bars: Bars, unit: str) -> np.ndarray[tuple[int], np.dtype[np.date
     return moments.astype("datetime64[s]").astype(f"datetime64[{unit}]")
 
 
-def _returns(equity: Values, periods: np.ndarray[tuple[int], np.dtype[np.datetime64]]) -> list[MonthReturn]:
+def _returns(equity: Values, periods: np.ndarray[tuple[int], np.dtype[np.datetime64]]) -> list[MonthlyReturn]:
     if not len(equity):
         return []
     last = np.append(np.flatnonzero(periods[1:] != periods[:-1]), len(periods) - 1)
@@ -256,5 +256,5 @@ def _returns(equity: Values, periods: np.ndarray[tuple[int], np.dtype[np.datetim
     before = [float(equity[0]), *after[:-1]]
     found = []
     for period, start, end in zip(periods[last].tolist(), before, after, strict=True):
-        found.append(MonthReturn(period.year, period.month, end / start - 1.0 if start > 0.0 else None))
+        found.append(MonthlyReturn(period.year, period.month, end / start - 1.0 if start > 0.0 else None))
     return found

@@ -21,7 +21,7 @@ from openbell.market.bars import Bars, Values
 from openbell.market.errors import DataError, InvalidParameter
 from openbell.strategies.compiled import compiled
 from openbell.strategies.evaluation import Known, evaluate
-from openbell.strategies.implementations import Step, Validation, validation
+from openbell.strategies.implementations import Promotion, ValidationFigures, validation
 from openbell.strategies.spec import Number, Spec
 
 COMBINATIONS = 8
@@ -73,7 +73,7 @@ def search(specs: Sequence[Spec], bars: Bars, setup: Setup, regular: Bars | None
     return [_tried(spec, bars, setup, regular, known) for spec in specs]
 
 
-def judged(found: Tried, tries: int) -> tuple[Step, float | None]:
+def judged(found: Tried, tries: int) -> tuple[Promotion, float | None]:
     """Returns the status of a result and its deflated Sharpe ratio against all specs that were tried on the series.
 
     Without skill, the Sharpe ratio of T returns deviates by 1 / √T. The deviation over the tries themselves is not used:
@@ -84,7 +84,7 @@ def judged(found: Tried, tries: int) -> tuple[Step, float | None]:
         luck = 1.0 / moments.bars
         deflated = deflated_sharpe(moments.sharpe, tries, luck, moments.skew, moments.kurtosis, moments.bars)
     return validation(
-        Validation(not found.why_not, found.why_not, found.trades, found.sharpe, deflated, tries)
+        ValidationFigures(not found.why_not, found.why_not, found.trades, found.sharpe, deflated, tries)
     ), deflated
 
 

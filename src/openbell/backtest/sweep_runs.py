@@ -20,7 +20,7 @@ from openbell.backtest.engine import equity_of, trades_of
 from openbell.backtest.grids import Combination
 from openbell.backtest.kernel import Kernel, walk
 from openbell.backtest.malloc_tuning import keep_freed_memory
-from openbell.backtest.metrics import Metrics, bars_per_year, dealings, figures_of, held_bars, measure
+from openbell.backtest.metrics import RunMetrics, bars_per_year, dealings, figures_of, held_bars, measure
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
 from openbell.backtest.trades import EquityFacts, Trades
@@ -93,7 +93,7 @@ class SweepWork:
 class SweepRuns:
     """The results of some runs, in their order."""
 
-    metrics: list[Metrics]
+    metrics: list[RunMetrics]
     sums: Values
     """A row for each run, a column for each block; see `BlockSums`."""
     squares: Values
@@ -124,7 +124,7 @@ class SweepRunner:
         sums, squares = (np.array([each[1][at] for each in found]).reshape(len(found), -1) for at in (0, 1))
         return SweepRuns([each[0] for each in found], sums, squares)
 
-    def _run(self, combination: Combination) -> tuple[Metrics, BlockSums]:
+    def _run(self, combination: Combination) -> tuple[RunMetrics, BlockSums]:
         work, bars = self._work, self._traded
         strategy = compiled(work.spec, combination)
         if not len(bars):

@@ -10,7 +10,7 @@ import numpy as np
 
 from openbell.charts import fonts
 from openbell.charts.paint import line_colors, style_of
-from openbell.charts.panels import Mark, Panel, Picture, TimeMark
+from openbell.charts.panels import ChartPicture, Mark, Panel, TimeMark
 from openbell.charts.price import last_color
 from openbell.charts.scene import Box, Boxes, Color, Label, Scene, box
 from openbell.charts.styles import style_for
@@ -34,7 +34,7 @@ _LEAST_HEIGHT = 14.0
 """The least height of a panel with tags."""
 
 
-def width(picture: Picture, panels: list[Panel], tags: list[list[Tag]]) -> float:
+def width(picture: ChartPicture, panels: list[Panel], tags: list[list[Tag]]) -> float:
     """Returns the width of the value axis, so that all labels fit. `tags` are those of each panel."""
     widths, size = [_MIN_WIDTH - _BEFORE - _AFTER], picture.options.font_size
     widths += [fonts.width(tag.text, size, True) for its_tags in tags for tag in its_tags]
@@ -43,7 +43,7 @@ def width(picture: Picture, panels: list[Panel], tags: list[list[Tag]]) -> float
     return float(np.ceil(max(widths))) + _BEFORE + _AFTER
 
 
-def grid(scene: Scene, picture: Picture, panel: Panel) -> None:
+def grid(scene: Scene, picture: ChartPicture, panel: Panel) -> None:
     """Draws a faint line at every tick."""
     layer, area = scene.layer(panel.box), panel.box
     color = picture.theme.grid
@@ -53,7 +53,7 @@ def grid(scene: Scene, picture: Picture, panel: Panel) -> None:
     layer.items.append(Boxes(x, np.full(len(x), area.top), x + 1, np.full(len(x), area.bottom), color))
 
 
-def times(scene: Scene, picture: Picture, marks: Sequence[TimeMark] = ()) -> None:
+def times(scene: Scene, picture: ChartPicture, marks: Sequence[TimeMark] = ()) -> None:
     """Draws the time labels below the panels, and the newest bar's time at the right.
 
     A label that would touch that time or a mark is left out.
@@ -72,19 +72,19 @@ def times(scene: Scene, picture: Picture, marks: Sequence[TimeMark] = ()) -> Non
         layer.items.append(Label(picture.look.width - _AFTER, middle, newest, size, theme.text, "right"))
 
 
-def _newest(picture: Picture) -> str:
+def _newest(picture: ChartPicture) -> str:
     """Returns the newest bar's time."""
     width, options = picture.look.width, picture.options
     return newest_time(picture.bars, options.zone, options.font_size, width * _NEWEST_SHARE)
 
 
-def _left_of(newest: str, picture: Picture) -> float:
+def _left_of(newest: str, picture: ChartPicture) -> float:
     """Returns the right edge of the time labels, which is left of the newest bar's time."""
     start = picture.look.width - _AFTER - fonts.width(newest, picture.options.font_size)
     return min(start - _SPACE, picture.plot.right)
 
 
-def time_tags(scene: Scene, picture: Picture, marks: Sequence[TimeMark]) -> None:
+def time_tags(scene: Scene, picture: ChartPicture, marks: Sequence[TimeMark]) -> None:
     """Draws the times of drawings in coloured boxes below the panels."""
     right = _left_of(_newest(picture), picture)
     layer = scene.layer(Box(0.0, picture.plot.bottom, right, float(picture.look.height)))
@@ -96,7 +96,7 @@ def time_tags(scene: Scene, picture: Picture, marks: Sequence[TimeMark]) -> None
         layer.items.append(Label(x, middle, mark.text, size, text_on(mark.color), "center", True))
 
 
-def frame(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
+def frame(scene: Scene, picture: ChartPicture, panels: list[Panel]) -> None:
     """Draws the lines between the panels and the axes."""
     layer = scene.layer()
     theme, plot, look = picture.theme, picture.plot, picture.look
@@ -106,7 +106,7 @@ def frame(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
         layer.items.append(box(0, panel.box.top - 1, look.width, panel.box.top, theme.border))
 
 
-def values(scene: Scene, picture: Picture, panels: list[Panel], tags: list[list[Tag]]) -> None:
+def values(scene: Scene, picture: ChartPicture, panels: list[Panel], tags: list[list[Tag]]) -> None:
     """Draws the value labels and tags; a label that would touch a tag is left out."""
     layer = scene.layer()
     theme, right, size = picture.theme, picture.plot.right, picture.options.font_size
@@ -129,7 +129,7 @@ class Tag(NamedTuple):
     half: float
 
 
-def tags_of(picture: Picture, panel: Panel) -> list[Tag]:
+def tags_of(picture: ChartPicture, panel: Panel) -> list[Tag]:
     """Returns the tags of a panel: first the last price, then the marks, or the last value of each line and histogram.
 
     Tags that would overlap are moved apart, away from the first one. The last ones are left out if there is no room.
@@ -152,7 +152,7 @@ def tags_of(picture: Picture, panel: Panel) -> list[Tag]:
     ]
 
 
-def last_marks(picture: Picture, computed: Computed) -> Iterator[Mark]:
+def last_marks(picture: ChartPicture, computed: Computed) -> Iterator[Mark]:
     """Yields the last value of each line and histogram, if it has one, in its colour. Candles have only their close."""
     channels, theme = computed.channels, picture.theme
     lines = list(zip((*channels.lines, *channels.histogram), line_colors(picture, computed), strict=True))

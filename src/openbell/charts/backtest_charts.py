@@ -12,12 +12,12 @@ from openbell.backtest.trades import Indexes, Trades
 from openbell.charts.compose import compose
 from openbell.charts.config.plots import StudyPlot
 from openbell.charts.look import Look
-from openbell.charts.panels import Panel, Picture
+from openbell.charts.panels import ChartPicture, Panel
 from openbell.charts.scene import Dot, Layer, Scene
 from openbell.charts.strategy import plain
 from openbell.charts.themes import THEMES
 from openbell.charts.trade_markers import draw_trades, drawn_trades
-from openbell.indicators.channels import ZERO, Channels, Fill, Line
+from openbell.indicators.channels import ZERO, Channels, FilledBand, Line
 from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Bars, Values
 from openbell.market.errors import NotFinite
@@ -42,7 +42,7 @@ def equity_scene(found: Backtest, look: Look, title: str, badge: str = "") -> Sc
     holding = equity[0] * bars.close / bars.open[0]
     lines = [_overlay("Equity", equity[chosen]), _overlay("Holding", holding[chosen])]
     fall = drawdown(equity, chosen)
-    below = Channels(lines=(Line("Drawdown", fall),), fills=(Fill(np.zeros(len(fall)), fall),), hlines=(ZERO,))
+    below = Channels(lines=(Line("Drawdown", fall),), fills=(FilledBand(np.zeros(len(fall)), fall),), hlines=(ZERO,))
     shown = equity[chosen]
     # The first value as the open: the last value is green if it is higher, red if it is lower.
     points = _bars_of(bars, chosen, np.full(len(shown), equity[0]), shown)
@@ -114,7 +114,9 @@ def _moved(trades: Trades, chosen: Indexes) -> Trades:
     return replace(trades, entry_index=entered, exit_index=left)
 
 
-def _draw_dots(trades: Trades, values: tuple[Values, Values], layer: Layer, picture: Picture, panel: Panel) -> None:
+def _draw_dots(
+    trades: Trades, values: tuple[Values, Values], layer: Layer, picture: ChartPicture, panel: Panel
+) -> None:
     """Draws dots at the equity of each entry and exit, which `values` are."""
     theme, (entries, exits) = picture.theme, values
     for at in drawn_trades(trades).tolist():

@@ -123,7 +123,7 @@ class Crossing:
 
 
 @dataclass(frozen=True, slots=True)
-class Crossings:
+class LineCrossings:
     """The crossings of a request."""
 
     found: tuple[Crossing, ...]
@@ -140,7 +140,7 @@ class _Curve:
     first: int
 
 
-def crossings(bars: Bars, shown: int, computed: Sequence[Computed]) -> Crossings:
+def crossings(bars: Bars, shown: int, computed: Sequence[Computed]) -> LineCrossings:
     """Returns the crossings of the close with averages, of averages, and of the pairs of lines that indicators declare.
 
     `bars` are all bars that the indicators were computed on, of which the newest `shown` are shown. A pair without a value
@@ -165,7 +165,7 @@ def crossings(bars: Bars, shown: int, computed: Sequence[Computed]) -> Crossings
     ]
     left = [each.name for each in averages[MOST_AVERAGES:]]
     note = f"{', '.join(left)}: compared with the close only, not with other averages" if left else None
-    return Crossings(tuple({(each.line, each.other): each for each in found if each}.values()), note)
+    return LineCrossings(tuple({(each.line, each.other): each for each in found if each}.values()), note)
 
 
 def last_cross(sides: npt.NDArray[np.int64]) -> tuple[int, int] | None:

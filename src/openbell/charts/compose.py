@@ -17,9 +17,9 @@ from openbell.charts.axes import last_marks, tags_of
 from openbell.charts.choices import LINE_STYLES
 from openbell.charts.config.model import ConfigAnnotation
 from openbell.charts.config.plots import StudyPlot
-from openbell.charts.look import Look, Options
+from openbell.charts.look import ChartOptions, Look
 from openbell.charts.numbers import NumberFormat, decimals_for
-from openbell.charts.panels import Corner, Mark, Panel, Picture, format_of, heights, indicator_panel, price_panel
+from openbell.charts.panels import ChartPicture, Corner, Mark, Panel, format_of, heights, indicator_panel, price_panel
 from openbell.charts.price import candles_of
 from openbell.charts.profiles import EDGE
 from openbell.charts.scene import Box, Layer, Scene
@@ -30,9 +30,9 @@ from openbell.indicators.evaluation import Computed
 from openbell.indicators.profiles import WIDEST
 from openbell.market.bars import Bars, Values
 
-Painter = Callable[[Layer, Picture, Panel], None]
+Painter = Callable[[Layer, ChartPicture, Panel], None]
 """Draws on top of the price panel."""
-_PLAIN = Options()
+_PLAIN = ChartOptions()
 _FULL_NAME = 600
 """The least width in pixels of a picture with the full name of its style in the title."""
 _WIDE_SLOT = 48.0
@@ -85,7 +85,7 @@ def compose(
     whole: Bars | None = None,
     painter: Painter | None = None,
     *,
-    options: Options = _PLAIN,
+    options: ChartOptions = _PLAIN,
     plots: Sequence[StudyPlot] = (),
     drawings: Sequence[ConfigAnnotation] = (),
     marks: Sequence[Mark] = (),
@@ -132,9 +132,9 @@ def _guessed(
     look: Look,
     title: str,
     whole: Bars | None,
-    options: Options,
+    options: ChartOptions,
     by_key: dict[str, StudyPlot],
-) -> tuple[Picture, int]:
+) -> tuple[ChartPicture, int]:
     """Returns the picture with a guess of the width of its axis, and the number of slots to the right of the last bar.
 
     The width of the axis depends on the scales, and the scales slightly on the width of the axis.
@@ -150,7 +150,7 @@ def _guessed(
         title += " · Heikin-Ashi" if look.width >= _FULL_NAME else " · HA"
     before = float(whole.close[-len(bars) - 1]) if whole is not None and len(whole) > len(bars) else None
     theme, plot, inks = THEMES[look.theme], _plot(look, guess), _inks(groups, look, by_key)
-    picture = Picture(
+    picture = ChartPicture(
         bars, candles, title, look, theme, *places, plot, [], options, by_key, before, decimals, inks, ahead
     )
     return picture, empty
@@ -158,7 +158,7 @@ def _guessed(
 
 def _draw(
     scene: Scene,
-    picture: Picture,
+    picture: ChartPicture,
     panels: _Panels,
     groups: _Groups,
     badge: str,
@@ -184,7 +184,7 @@ def _draw(
     axes.frame(scene, picture, panels.with_axes)
 
 
-def _annotate(scene: Scene, picture: Picture, panels: _Panels, drawings: Sequence[ConfigAnnotation]) -> None:
+def _annotate(scene: Scene, picture: ChartPicture, panels: _Panels, drawings: Sequence[ConfigAnnotation]) -> None:
     if drawings:
         for panel in panels.with_axes:
             draw_all(scene.layer(panel.box), drawings, picture, panel)
@@ -251,7 +251,7 @@ def _places(count: int, width: float, empty: int) -> tuple[Values, float]:
 
 
 def _panels(
-    picture: Picture,
+    picture: ChartPicture,
     groups: _Groups,
     badge: str,
     drawings: Sequence[ConfigAnnotation],
@@ -269,7 +269,7 @@ def _panels(
     tagged = list(marks_of(drawings, theme))
     for each in groups.overlays if options.study_last_value else ():
         tagged += last_marks(picture, each)
-    rows = legends.rows_of([*([legends.Word(each, theme.faint)] for each in notes), *rows], theme, bottom - top)
+    rows = legends.rows_of([*([legends.LegendWord(each, theme.faint)] for each in notes), *rows], theme, bottom - top)
     corner = legends.corner(rows, picture.title, badge, plot.right, bottom - top)
     if not options.legend:
         corner = Corner(0.0, 0.0, corner.strip if badge else 0.0)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from openbell.charts import fonts
 from openbell.charts.config.plots import LineStyle
-from openbell.charts.panels import Panel, Picture
+from openbell.charts.panels import ChartPicture, Panel
 from openbell.charts.scales import Scale
 from openbell.charts.scene import Anchor, Band, Color, Label, Layer, Stroke, box
 from openbell.charts.styles import style_for
@@ -38,7 +38,7 @@ _LEAST_HEIGHT = 100.0
 """Lower panels have no names: there the legend takes most of the room."""
 
 
-def broken(picture: Picture, x: Values, *series: Values) -> tuple[Values, ...]:
+def broken(picture: ChartPicture, x: Values, *series: Values) -> tuple[Values, ...]:
     """Returns the x and the series with a gap before each session but the first. Bars of a day or more have no gaps."""
     if not picture.bars.timeframe.intraday:
         return (x, *series)
@@ -46,7 +46,7 @@ def broken(picture: Picture, x: Values, *series: Values) -> tuple[Values, ...]:
     return (np.insert(x, begins, x[begins]), *(np.insert(values, begins, np.nan) for values in series))
 
 
-def names_at_ends(layer: Layer, picture: Picture, panel: Panel, computed: Computed, colors: list[Color]) -> None:
+def names_at_ends(layer: Layer, picture: ChartPicture, panel: Panel, computed: Computed, colors: list[Color]) -> None:
     """Writes the names of lines after their last values."""
     names = style_for(computed).names
     for line, color in zip(computed.channels.lines, colors, strict=False):
@@ -61,7 +61,7 @@ def names_at_ends(layer: Layer, picture: Picture, panel: Panel, computed: Comput
             write_name(layer, NamePlace(picture, panel), picture.plot.right - 2, y - 8, text, color, "right")
 
 
-def levels(layer: Layer, picture: Picture, panel: Panel, computed: Computed, colors: list[Color]) -> None:
+def levels(layer: Layer, picture: ChartPicture, panel: Panel, computed: Computed, colors: list[Color]) -> None:
     """Draws horizontal lines with a gap where their value changes. The newest reach to the right edge."""
     newest = []
     plot = picture.plots.get(computed.request.key)
@@ -101,7 +101,7 @@ def _runs(line: Line) -> tuple[Indices, Indices]:
     return begins[known], ends[known]
 
 
-def retracement(layer: Layer, picture: Picture, panel: Panel, computed: Computed, colors: list[Color]) -> None:
+def retracement(layer: Layer, picture: ChartPicture, panel: Panel, computed: Computed, colors: list[Color]) -> None:
     """Draws the levels of the newest swing from its start to the right edge, and the swing itself as a dashed line."""
     lines, bars, scale = computed.channels.lines, picture.bars, panel.scale
     if not len(bars) or not all(np.isfinite(line.values[-1]) for line in lines):
@@ -121,13 +121,13 @@ def retracement(layer: Layer, picture: Picture, panel: Panel, computed: Computed
     write_names(layer, NamePlace(picture, panel), names)
 
 
-def _bar_at(picture: Picture, price: float) -> int | None:
+def _bar_at(picture: ChartPicture, price: float) -> int | None:
     """Returns the newest bar with this high or low; None if no bar that is shown has it."""
     found = np.flatnonzero((picture.bars.high == price) | (picture.bars.low == price))
     return int(found[-1]) if len(found) else None
 
 
-def named_levels(layer: Layer, picture: Picture, panel: Panel, computed: Computed) -> None:
+def named_levels(layer: Layer, picture: ChartPicture, panel: Panel, computed: Computed) -> None:
     """Draws the horizontal lines of an overlay with their names: solid at a point of control, dashed elsewhere.
 
     The lines of a session begin at its first bar.
@@ -146,12 +146,12 @@ def named_levels(layer: Layer, picture: Picture, panel: Panel, computed: Compute
     write_names(layer, NamePlace(picture, panel), names)
 
 
-def _start(picture: Picture, bar: HorizontalBar) -> float:
+def _start(picture: ChartPicture, bar: HorizontalBar) -> float:
     """Returns the x at which a bar among the bars begins."""
     return float(picture.x[0]) + picture.slot * (bar.offset * len(picture.x) - 0.5)
 
 
-def zigzag(layer: Layer, picture: Picture, panel: Panel, computed: Computed) -> None:
+def zigzag(layer: Layer, picture: ChartPicture, panel: Panel, computed: Computed) -> None:
     """Draws the legs, the price of each turn, and a dashed leg from the last turn to the newest extreme."""
     legs, plot = computed.channels.divlines, picture.plots.get(computed.request.key)
     if not legs:
@@ -186,7 +186,7 @@ def zigzag(layer: Layer, picture: Picture, panel: Panel, computed: Computed) -> 
         written = x
 
 
-def extremes(layer: Layer, picture: Picture, scale: Scale, computed: Computed) -> None:
+def extremes(layer: Layer, picture: ChartPicture, scale: Scale, computed: Computed) -> None:
     """Draws a triangle beyond the high or low that each signal confirms, `length` bars before it."""
     theme, length = picture.theme, int(computed.request.settings["length"])
     for signal in computed.channels.signals:
@@ -205,7 +205,7 @@ def extremes(layer: Layer, picture: Picture, scale: Scale, computed: Computed) -
 class NamePlace(NamedTuple):
     """A panel of a picture."""
 
-    picture: Picture
+    picture: ChartPicture
     panel: Panel
 
 

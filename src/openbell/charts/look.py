@@ -60,7 +60,7 @@ class CandleColors:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ChartOptions:
     """Options of a chart. The defaults change nothing."""
 
     zone: tzinfo | None = None

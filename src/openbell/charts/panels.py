@@ -11,7 +11,7 @@ import numpy as np
 
 from openbell.charts.choices import CLOSE_STYLES
 from openbell.charts.config.plots import StudyPlot
-from openbell.charts.look import Look, Options
+from openbell.charts.look import ChartOptions, Look
 from openbell.charts.numbers import NumberFormat, indexed_format, price_format, value_format
 from openbell.charts.scales import LABEL_SPACING, Kind, Scale, extent, fit
 from openbell.charts.scene import Box, Color
@@ -86,7 +86,7 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ChartPicture:
     """The bars of a chart, its look, and where each bar is drawn."""
 
     bars: Bars
@@ -102,7 +102,7 @@ class Picture:
     plot: Box
     """The area of all panels, without the axes."""
     times: list[TimeTick]
-    options: Options = field(default_factory=Options)
+    options: ChartOptions = field(default_factory=ChartOptions)
     plots: Mapping[str, StudyPlot] = field(default_factory=dict)
     """How indicators are drawn that a config has asked for, by the key of their request."""
     previous_close: float | None = None
@@ -144,7 +144,7 @@ def heights(whole: float, count: int, price: float | None = None) -> list[tuple[
 
 
 def price_panel(
-    area: Box, picture: Picture, overlays: list[Computed], corner: Corner, drawn: Sequence[float] = ()
+    area: Box, picture: ChartPicture, overlays: list[Computed], corner: Corner, drawn: Sequence[float] = ()
 ) -> Panel:
     """Returns the price panel, with a scale that keeps the price clear of the legend.
 
@@ -172,7 +172,7 @@ def price_panel(
     return Panel(area, scale, format_of(picture, ticks), ticks, corner=corner)
 
 
-def format_of(picture: Picture, ticks: Sequence[float] = ()) -> NumberFormat:
+def format_of(picture: ChartPicture, ticks: Sequence[float] = ()) -> NumberFormat:
     """Returns the format of prices on the scale of the look, and of the axis with these ticks."""
     base = picture.base
     if base is not None and picture.look.price_scale == "indexed":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from openbell.charts.panels import Picture
+from openbell.charts.panels import ChartPicture
 from openbell.charts.scales import Scale
 from openbell.charts.scene import Boxes, Color, Layer
 from openbell.charts.styles import style_for
@@ -23,7 +23,7 @@ _LEAST_ROWS = 3
 """Fewer rows at one place are single levels, which have no value area."""
 
 
-def profile(layer: Layer, picture: Picture, scale: Scale, computed: Computed) -> None:
+def profile(layer: Layer, picture: ChartPicture, scale: Scale, computed: Computed) -> None:
     """Draws the rows of a profile. A split profile has pairs of rows: first rising volume, then falling volume."""
     settings, theme = computed.request.settings, picture.theme
     if not computed.channels.hbars or not len(picture.bars):
@@ -63,7 +63,7 @@ def _inside(rows: npt.NDArray[np.float64], sides: int, share: float) -> npt.NDAr
     return np.repeat(inside, sides)
 
 
-def _boxes(picture: Picture, scale: Scale, rows: npt.NDArray[np.float64], color: Color, *, edge: bool) -> Boxes:
+def _boxes(picture: ChartPicture, scale: Scale, rows: npt.NDArray[np.float64], color: Color, *, edge: bool) -> Boxes:
     y, height, wide, offset, left = rows.T
     top, bottom = scale.y(y + height / 2), scale.y(y - height / 2)
     first, last = float(picture.x[0]) - picture.slot / 2, float(picture.x[-1]) + picture.slot / 2

@@ -208,7 +208,7 @@ class _Canvas:
                 middle, reach = float(x.mean()) / scale, item.width / 2
                 self.boxes(box(middle - reach, y.min() / scale, middle + reach, y.max() / scale, item.color))
             elif len(x) > 1:
-                inside = Bounds(self.left, self.top, self.right, self.bottom)
+                inside = PixelArea(self.left, self.top, self.right, self.bottom)
                 self._cover(line(x, y, item.width * scale, inside, dash), item.color)
 
     def _cover(self, covered: Covered, color: Color) -> None:
@@ -307,7 +307,7 @@ def _disc(radius: float) -> npt.NDArray[np.uint8]:
     return covered
 
 
-class Bounds(NamedTuple):
+class PixelArea(NamedTuple):
     """The area that may be drawn on, in whole pixels."""
 
     left: int
@@ -324,7 +324,7 @@ class Covered(NamedTuple):
     part: Values
 
 
-def line(x: Values, y: Values, width: float, inside: Bounds, dash: tuple[float, float] | None = None) -> Covered:
+def line(x: Values, y: Values, width: float, inside: PixelArea, dash: tuple[float, float] | None = None) -> Covered:
     """Returns the pixels that a line covers. Coordinates are in device pixels, `x` is ascending."""
     cut = _cut(x.tobytes(), inside.left, inside.right, dash)
     piece, wide = cut.piece, cut.wide

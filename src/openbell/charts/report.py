@@ -42,14 +42,14 @@ _TRADE_HEADS = ("#", "entry", "price", "exit", "price", "quantity", "fees", "pro
 
 
 @dataclass(frozen=True, slots=True)
-class Overfitting:
+class OverfittingNotes:
     """How likely it is that figures were found by trying many parameters; one sentence per line."""
 
     lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class BacktestReport:
     """A backtest and what it was run with."""
 
     strategy: Compiled
@@ -59,7 +59,7 @@ class Report:
     """The origins of the bars: `simulated`, or `imported+live`."""
     source: str
     """The feeds or files that the bars come from, and the stored bars that they are made of."""
-    overfitting: Overfitting | None = None
+    overfitting: OverfittingNotes | None = None
     """For figures that were chosen by a sweep."""
 
     @property
@@ -68,7 +68,7 @@ class Report:
         return "simulated" in self.data
 
 
-def page(report: Report) -> str:
+def page(report: BacktestReport) -> str:
     """Returns the whole page. Raises `NotFinite` if a value is too large to be drawn."""
     found, name = report.found, report.strategy.name
     bars, badge = found.bars, "SIMULATED" if report.simulated else ""
@@ -108,7 +108,7 @@ def _style() -> str:
     return resources.files("openbell.charts").joinpath("report.css").read_text("utf-8")
 
 
-def _head(report: Report, shown: Sequence[Figure]) -> list[str]:
+def _head(report: BacktestReport, shown: Sequence[Figure]) -> list[str]:
     bars, spec = report.found.bars, report.strategy.spec
     span = f"{bars.series}, {len(bars):,} bars from {iso(int(bars.time[0]))} to {iso(int(bars.time[-1]))}"
     key = [each for each in shown if each.name in _KEY]
@@ -149,27 +149,29 @@ def _marked(found: Backtest) -> str:
     return f'<p class="faint">{escape(text)}</p>'
 
 
-def _settings(report: Report) -> list[Row]:
+def _settings(report: BacktestReport) -> list[TextRow]:
     bars, setup, strategy = report.found.bars, report.setup, report.strategy
     gone = missing(bars)
     rows = [
-        Row("symbol and timeframe", str(bars.series)),
-        Row("data", f"{report.data}{', not real prices' if report.simulated else ''}"),
-        Row("source", report.source),
-        Row("first bar", iso(int(bars.time[0]))),
-        Row("last bar", iso(int(bars.time[-1]))),
-        Row("bars", f"{len(bars):,}"),
-        Row("missing bars", "not known for this market" if gone is None else f"{gone:,}"),
-        Row("cash at the start", ratio(setup.cash)),
-        Row("fee of a fill", share(setup.fee)),
-        Row("slippage of a fill", share(setup.slippage)),
-        Row("side", strategy.side.lower()),
-        Row("parameters", ", ".join(f"{name} = {value:g}" for name, value in strategy.parameters.items()) or "none"),
-        Row(
+        TextRow("symbol and timeframe", str(bars.series)),
+        TextRow("data", f"{report.data}{', not real prices' if report.simulated else ''}"),
+        TextRow("source", report.source),
+        TextRow("first bar", iso(int(bars.time[0]))),
+        TextRow("last bar", iso(int(bars.time[-1]))),
+        TextRow("bars", f"{len(bars):,}"),
+        TextRow("missing bars", "not known for this market" if gone is None else f"{gone:,}"),
+        TextRow("cash at the start", ratio(setup.cash)),
+        TextRow("fee of a fill", share(setup.fee)),
+        TextRow("slippage of a fill", share(setup.slippage)),
+        TextRow("side", strategy.side.lower()),
+        TextRow(
+            "parameters", ", ".join(f"{name} = {value:g}" for name, value in strategy.parameters.items()) or "none"
+        ),
+        TextRow(
             "stops", ", ".join(f"{kind.lower().replace('_', ' ')} {size:g} %" for kind, size in strategy.stops.items())
         ),
-        Row("fills", "decided at the close of a bar, filled at the next open; stops fill inside a bar"),
-        Row("note", report.found.note),
+        TextRow("fills", "decided at the close of a bar, filled at the next open; stops fill inside a bar"),
+        TextRow("note", report.found.note),
     ]
     return [row for row in rows if row.text]
 
@@ -183,7 +185,7 @@ def _foot() -> list[str]:
     return ["<footer>", _paragraph(text), "</footer>"]
 
 
-class Row(NamedTuple):
+class TextRow(NamedTuple):
     """A name and its text."""
 
     name: str
@@ -200,7 +202,7 @@ def figure_table(shown: Sequence[Figure]) -> str:
     return _table('<th class="text">figure</th><th>value</th><th class="text">meaning</th>', rows)
 
 
-def pair_table(pairs: Sequence[Row]) -> str:
+def pair_table(pairs: Sequence[TextRow]) -> str:
     """Returns a row for each name and its text."""
     rows = (
         f'<tr><td class="text">{escape(name)}</td><td class="long">{escape(text)}</td></tr>' for name, text in pairs

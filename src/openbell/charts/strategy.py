@@ -10,11 +10,10 @@ from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.evaluation import Computed, IndicatorRequest
 from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars
-from openbell.strategies.compiled import Compiled, Step
+from openbell.strategies.compiled import Compiled, IndicatorStep
 from openbell.strategies.evaluation import Arrays, lines_over
 from openbell.strategies.reachable import range_of
-from openbell.strategies.spec import Comparison, Condition, Group
-from openbell.strategies.spec import Line as SpecLine
+from openbell.strategies.spec import Comparison, Condition, ConditionGroup, LineOperand
 
 
 def strategy_indicators(strategy: Compiled, bars: Bars, regular: Bars | None = None) -> list[Computed]:
@@ -33,7 +32,7 @@ def strategy_indicators(strategy: Compiled, bars: Bars, regular: Bars | None = N
     return found
 
 
-def _host(step: Step, steps: dict[str, Step]) -> Step | None:
+def _host(step: IndicatorStep, steps: dict[str, IndicatorStep]) -> IndicatorStep | None:
     """Returns the indicator in whose panel a step is drawn; None if it has its own panel or is drawn over the price."""
     source = steps.get(step.input.indicator or "") if step.input else None
     if source is None or not step.indicator.overlay:
@@ -43,7 +42,12 @@ def _host(step: Step, steps: dict[str, Step]) -> Step | None:
 
 
 def _drawn(
-    strategy: Compiled, step: Step, added: list[Step], bars: Bars, regular: Bars | None, arrays: Arrays
+    strategy: Compiled,
+    step: IndicatorStep,
+    added: list[IndicatorStep],
+    bars: Bars,
+    regular: Bars | None,
+    arrays: Arrays,
 ) -> Computed:
     if step.input is not None:
         found = _of_lines(step, arrays)
@@ -65,7 +69,7 @@ def _drawn(
     return plain(title, replace(channels, lines=(*channels.lines, *lines)), overlay=False, name=step.indicator.name)
 
 
-def _of_lines(step: Step, arrays: Arrays) -> Computed:
+def _of_lines(step: IndicatorStep, arrays: Arrays) -> Computed:
     """Returns an indicator that is computed from a line, in its declared range if it has one."""
     named = step.indicator.name
     lines = tuple(Line(line.name, arrays[line]) for line in step.lines)
@@ -75,18 +79,18 @@ def _of_lines(step: Step, arrays: Arrays) -> Computed:
     return plain(f"{_label(step)} of {step.input}", channels, overlay=overlay, name=named)
 
 
-def _is_volume(step: Step) -> bool:
-    return step.input == SpecLine(None, "volume")
+def _is_volume(step: IndicatorStep) -> bool:
+    return step.input == LineOperand(None, "volume")
 
 
-def _label(step: Step) -> str:
+def _label(step: IndicatorStep) -> str:
     return step.indicator.label(step.settings)
 
 
 def _levels(conditions: Iterable[Condition], indicator: str) -> Iterator[float]:
     """Yields the numbers that conditions compare the lines of an indicator with."""
     for each in conditions:
-        if isinstance(each, Group):
+        if isinstance(each, ConditionGroup):
             yield from _levels(each.conditions, indicator)
         elif isinstance(each, Comparison) and each.line.indicator == indicator and isinstance(each.other, int | float):
             yield float(each.other)

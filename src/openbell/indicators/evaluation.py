@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from openbell.indicators.averages import ema, linear_weights, sma, weighted_average
-from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.channels import Channels, FilledBand, Line
 from openbell.indicators.registry import MAX_INDICATORS, get
 from openbell.indicators.spec import Finer, Indicator, Setting
 from openbell.market.bars import Bars, Values
@@ -200,7 +200,7 @@ def moved(channels: Channels, by: int, count: int) -> Channels:
         channels,
         lines=tuple(Line(line.label, shifted(line.values)) for line in channels.lines),
         histogram=tuple(Line(line.label, shifted(line.values)) for line in channels.histogram),
-        fills=tuple(Fill(shifted(fill.upper), shifted(fill.lower)) for fill in channels.fills),
+        fills=tuple(FilledBand(shifted(fill.upper), shifted(fill.lower)) for fill in channels.fills),
         hlines=tuple(each.moved(by) for each in channels.hlines),
         divlines=tuple(
             replace(each, x1=each.x1 + by, x2=each.x2 + by)

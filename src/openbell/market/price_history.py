@@ -12,7 +12,7 @@ import numpy as np
 
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.instruments import AssetClass, Instrument
-from openbell.market.sessions import Phase, Session, eastern, phase, session_on
+from openbell.market.sessions import Phase, StockSession, eastern, phase, session_on
 from openbell.market.trading_days import dates_of, trading_days_between
 
 PERIODS = ("1w", "1m", "3m", "6m", "ytd", "1y")
@@ -218,7 +218,7 @@ def compared_from(instrument: Instrument, end: float, now: float) -> float:
     return before.close if before else then
 
 
-def _last_session(moment: float, of: Callable[[Session], float]) -> Session | None:
+def _last_session(moment: float, of: Callable[[StockSession], float]) -> StockSession | None:
     """Returns the last session whose time `of` is not after a moment; None if there is none for long before it."""
     day = eastern(moment).date()
     earlier = (session_on(day - timedelta(days)) for days in range(_DAYS_WITHOUT_SESSION))

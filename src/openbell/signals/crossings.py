@@ -35,7 +35,7 @@ class Levels(Generic[Number]):
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot(Levels[float]):
+class SignalSnapshot(Levels[float]):
     """All indicators at one closed bar; `time` is its open."""
 
     ma10: float
@@ -46,7 +46,7 @@ class Snapshot(Levels[float]):
 
 
 @dataclass(frozen=True, slots=True)
-class Crossings:
+class SignalCrossings:
     """The nine crossings of the contract, in its order."""
 
     macd_cross_up: bool
@@ -68,9 +68,9 @@ class Crossings:
         return [name for name in self.__slots__ if getattr(self, name)]
 
 
-def find_crossings(prev: Levels[float], last: Levels[float]) -> Crossings:
+def find_crossings(prev: Levels[float], last: Levels[float]) -> SignalCrossings:
     """Returns the crossings at bar `last`."""
-    return Crossings(**crossed(prev, last))
+    return SignalCrossings(**crossed(prev, last))
 
 
 def crossed(prev: Levels[Number], last: Levels[Number]) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def crossed(prev: Levels[Number], last: Levels[Number]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SignalReading:
     """What the numbers of one bar mean."""
 
     rsi: Literal["overbought", "oversold", "neutral"]
@@ -100,10 +100,10 @@ class Reading:
     """Of the close between the lower band (0) and the upper one (100); None if the bands are equal."""
 
 
-def read(last: Snapshot) -> Reading:
+def read(last: SignalSnapshot) -> SignalReading:
     """Returns what a snapshot means, by the limits of the crossings."""
     width = last.bb_upper - last.bb_lower
-    return Reading(
+    return SignalReading(
         "overbought" if last.rsi >= OVERBOUGHT else "oversold" if last.rsi <= OVERSOLD else "neutral",
         "above signal" if last.macd > last.signal else "below signal" if last.macd < last.signal else "at signal",
         "above upper" if last.price > last.bb_upper else "below lower" if last.price < last.bb_lower else "inside",

@@ -16,12 +16,12 @@ from openbell.strategies.indicator_reading import BARS
 from openbell.strategies.spec import (
     Comparison,
     Condition,
+    ConditionGroup,
     ConditionType,
-    Group,
-    Line,
+    LineOperand,
     Number,
     Operand,
-    Side,
+    PositionSide,
     Spec,
     Trend,
     Use,
@@ -30,15 +30,15 @@ from openbell.strategies.spec import (
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class IndicatorStep:
     """One indicator to compute, and from what."""
 
     id: str
     indicator: Indicator
     settings: Mapping[str, IndicatorSetting]
-    input: Line | None
+    input: LineOperand | None
     """None for the bars themselves."""
-    lines: tuple[Line, ...]
+    lines: tuple[LineOperand, ...]
     """In the order of its result: lines, then histograms."""
 
 
@@ -48,7 +48,7 @@ class Compiled:
 
     spec: Spec
     parameters: Mapping[str, Number]
-    steps: tuple[Step, ...]
+    steps: tuple[IndicatorStep, ...]
     entry: tuple[Condition, ...]
     exit: tuple[Condition, ...]
     stops: Mapping[ConditionType, float]
@@ -60,7 +60,7 @@ class Compiled:
         return self.spec.name
 
     @property
-    def side(self) -> Side:
+    def side(self) -> PositionSide:
         """The side of its positions."""
         return self.spec.side
 
@@ -83,8 +83,8 @@ def compiled(spec: Spec, parameters: Mapping[str, Number] | None = None) -> Comp
         indicator = get(use.indicator)
         settings = {name: _bound(value, values) for name, value in use.settings.items()}
         source = None if use.input == BARS else line_of(use.input)
-        named = tuple(Line(use.id, name) for name in lines(indicator))
-        steps.append(Step(use.id, indicator, indicator.settings(**settings), source, named))
+        named = tuple(LineOperand(use.id, name) for name in lines(indicator))
+        steps.append(IndicatorStep(use.id, indicator, indicator.settings(**settings), source, named))
     return Compiled(
         spec,
         values,
@@ -95,13 +95,13 @@ def compiled(spec: Spec, parameters: Mapping[str, Number] | None = None) -> Comp
     )
 
 
-def line_of(text: str) -> Line:
-    """The line that the text of `Line` names."""
+def line_of(text: str) -> LineOperand:
+    """The line that the text of `LineOperand` names."""
     name, dot, line = text.partition(".")
-    return Line(name, line) if dot else Line(None, name)
+    return LineOperand(name, line) if dot else LineOperand(None, name)
 
 
-def used_lines(conditions: tuple[Condition, ...]) -> tuple[Line, ...]:
+def used_lines(conditions: tuple[Condition, ...]) -> tuple[LineOperand, ...]:
     """The lines that conditions compare, each once."""
     return tuple(dict.fromkeys(lines_of(conditions)))
 
@@ -137,18 +137,18 @@ def _number(value: Number | Use, values: Mapping[str, Number]) -> Number:
 
 
 def _bind(condition: Condition, values: Mapping[str, Number]) -> Condition:
-    if isinstance(condition, Group):
-        return Group(condition.type, tuple(_bind(each, values) for each in condition.conditions))
+    if isinstance(condition, ConditionGroup):
+        return ConditionGroup(condition.type, tuple(_bind(each, values) for each in condition.conditions))
     if isinstance(condition, Trend):
         return Trend(condition.type, condition.line, _number(condition.bars, values))
     other: Operand = condition.other
     return Comparison(
-        condition.type, condition.line, other if isinstance(other, Line) else float(_number(other, values))
+        condition.type, condition.line, other if isinstance(other, LineOperand) else float(_number(other, values))
     )
 
 
 def _leaves(conditions: tuple[Condition, ...]) -> list[Comparison | Trend]:
     found: list[Comparison | Trend] = []
     for each in conditions:
-        found += _leaves(each.conditions) if isinstance(each, Group) else [each]
+        found += _leaves(each.conditions) if isinstance(each, ConditionGroup) else [each]
     return found

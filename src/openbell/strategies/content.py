@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
 from openbell.strategies.compiled import Compiled
-from openbell.strategies.spec import Comparison, Condition, ConditionType, Group, Line, Operand
+from openbell.strategies.spec import Comparison, Condition, ConditionGroup, ConditionType, LineOperand, Operand
 
-_Names = Mapping[Line, str]
+_Names = Mapping[LineOperand, str]
 
 
 def content_of(strategy: Compiled) -> str:
@@ -19,7 +19,7 @@ def content_of(strategy: Compiled) -> str:
     becomes a part of another: JSON inside JSON doubles its backslashes at each level, so that a chain of 20 indicators had
     a text of gigabytes.
     """
-    names: dict[Line, str] = {}
+    names: dict[LineOperand, str] = {}
     for step in strategy.steps:
         source = _operand(step.input, names) if step.input else ""
         made = [step.indicator.name, sorted(step.settings.items()), source]
@@ -32,7 +32,7 @@ def _all(conditions: Iterable[Condition], names: _Names) -> list[str]:
     """Returns conditions that must all hold, in a fixed order and each once."""
     found: set[str] = set()
     for each in conditions:
-        if isinstance(each, Group) and each.type is ConditionType.AND:
+        if isinstance(each, ConditionGroup) and each.type is ConditionType.AND:
             found.update(_all(each.conditions, names))
         else:
             found.add(_condition(each, names))
@@ -40,7 +40,7 @@ def _all(conditions: Iterable[Condition], names: _Names) -> list[str]:
 
 
 def _condition(condition: Condition, names: _Names) -> str:
-    if isinstance(condition, Group):
+    if isinstance(condition, ConditionGroup):
         return _hash([condition.type.value, sorted({_hash(_all([each], names)) for each in condition.conditions})])
     other = condition.other if isinstance(condition, Comparison) else condition.bars
     return _hash([condition.type.value, _operand(condition.line, names), _operand(other, names)])
@@ -48,7 +48,7 @@ def _condition(condition: Condition, names: _Names) -> str:
 
 def _operand(operand: Operand, names: _Names) -> str:
     """Returns what a line is computed from, or a number."""
-    return names.get(operand, operand.name) if isinstance(operand, Line) else str(operand)
+    return names.get(operand, operand.name) if isinstance(operand, LineOperand) else str(operand)
 
 
 def _hash(body: object) -> str:

@@ -38,7 +38,7 @@ _LEAST_DRAWDOWN = 0.1
 """A drawdown before that was smaller counts as this one."""
 
 
-class Status(StrEnum):
+class ImplementationStatus(StrEnum):
     """How far an implementation has been promoted."""
 
     CANDIDATE = "CANDIDATE"
@@ -49,7 +49,7 @@ class Status(StrEnum):
     @property
     def active(self) -> bool:
         """Whether its signals are followed and count in the consensus."""
-        return self in {Status.VALIDATED, Status.DEPLOYED}
+        return self in {ImplementationStatus.VALIDATED, ImplementationStatus.DEPLOYED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Implementation:
     symbol: str
     timeframe: str
     parameters: dict[str, Number]
-    status: Status
+    status: ImplementationStatus
     reason: str
     """Why it has this status."""
     first: int
@@ -140,7 +140,7 @@ def _hash(body: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Validation:
+class ValidationFigures:
     """The figures of an implementation when it is found."""
 
     passed: bool
@@ -169,39 +169,42 @@ class Forward:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Promotion:
     """A status, and the rule that gave it."""
 
-    status: Status
+    status: ImplementationStatus
     reason: str
 
 
-def validation(found: Validation) -> Step:
+def validation(found: ValidationFigures) -> Promotion:
     """Returns the status of a new implementation: VALIDATED, or CANDIDATE with the first rule that it fails."""
     if not found.passed:
-        return Step(Status.CANDIDATE, found.why_not)
+        return Promotion(ImplementationStatus.CANDIDATE, found.why_not)
     if found.trades < FEWEST_TRADES:
-        return Step(
-            Status.CANDIDATE, f"it has {counted(found.trades, 'walk-forward trade')}, and {FEWEST_TRADES} are needed"
+        return Promotion(
+            ImplementationStatus.CANDIDATE,
+            f"it has {counted(found.trades, 'walk-forward trade')}, and {FEWEST_TRADES} are needed",
         )
     if found.sharpe is None or found.sharpe < LEAST_SHARPE:
         shown = "undefined" if found.sharpe is None else f"{found.sharpe:.2f}"
-        return Step(Status.CANDIDATE, f"its walk-forward Sharpe is {shown}, and {LEAST_SHARPE} is needed")
+        return Promotion(
+            ImplementationStatus.CANDIDATE, f"its walk-forward Sharpe is {shown}, and {LEAST_SHARPE} is needed"
+        )
     if found.deflated_sharpe is None or found.deflated_sharpe < LEAST_DEFLATED:
         shown = "undefined" if found.deflated_sharpe is None else f"{found.deflated_sharpe:.3f}"
-        return Step(
-            Status.CANDIDATE,
+        return Promotion(
+            ImplementationStatus.CANDIDATE,
             f"the deflated Sharpe ratio is {shown}, {LEAST_DEFLATED} is needed: the best of "
             f"{counted(found.tries, 'strategy', 'strategies')} without skill could do as well",
         )
-    return Step(
-        Status.VALIDATED,
+    return Promotion(
+        ImplementationStatus.VALIDATED,
         f"it passed with {found.trades} walk-forward trades and a walk-forward Sharpe of {found.sharpe:.2f}; "
         f"deflated Sharpe ratio {found.deflated_sharpe:.3f} after {counted(found.tries, 'try', 'tries')}",
     )
 
 
-def after(status: Status, forward: Forward) -> Step | None:
+def after(status: ImplementationStatus, forward: Forward) -> Promotion | None:
     """Returns the next step of an active implementation by its forward performance; None if it stays as it is."""
     if not status.active:
         return None
@@ -209,9 +212,13 @@ def after(status: Status, forward: Forward) -> Step | None:
     limit = WORSE_DRAWDOWN * max(forward.drawdown_before or 0.0, _LEAST_DRAWDOWN)
     if forward.drawdown is not None and forward.drawdown > limit:
         reason = f"the forward drawdown is {forward.drawdown:.1%}, more than {limit:.1%}"
-        return Step(Status.RETIRED, f"{reason}, {WORSE_DRAWDOWN} times the largest one before")
+        return Promotion(ImplementationStatus.RETIRED, f"{reason}, {WORSE_DRAWDOWN} times the largest one before")
     if trades >= FEWEST_TO_RETIRE and sharpe is not None and sharpe < 0.0:
-        return Step(Status.RETIRED, f"the forward Sharpe ratio is {sharpe:.2f} after {trades} trades")
-    if status is Status.VALIDATED and trades >= FEWEST_FORWARD and sharpe is not None and sharpe > 0.0:
-        return Step(Status.DEPLOYED, f"the forward Sharpe ratio is {sharpe:.2f} after {trades} trades")
+        return Promotion(
+            ImplementationStatus.RETIRED, f"the forward Sharpe ratio is {sharpe:.2f} after {trades} trades"
+        )
+    if status is ImplementationStatus.VALIDATED and trades >= FEWEST_FORWARD and sharpe is not None and sharpe > 0.0:
+        return Promotion(
+            ImplementationStatus.DEPLOYED, f"the forward Sharpe ratio is {sharpe:.2f} after {trades} trades"
+        )
     return None

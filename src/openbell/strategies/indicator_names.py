@@ -20,8 +20,8 @@ from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
 from openbell.market.timeframes import Timeframe
-from openbell.strategies.errors import Kind, Problem
-from openbell.strategies.spec import Line, Number, Operand, Parameter, Use
+from openbell.strategies.errors import ProblemKind, SpecProblem
+from openbell.strategies.spec import LineOperand, Number, Operand, SpecParameter, Use
 
 _USE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _LARGEST = 1e12
@@ -51,21 +51,21 @@ def short(value: object) -> str:
 
 
 @dataclass
-class Scope:
+class SpecScope:
     """What the parts of one spec may refer to. Problems are added to one list."""
 
-    parameters: Mapping[str, Parameter]
-    problems: list[Problem]
+    parameters: Mapping[str, SpecParameter]
+    problems: list[SpecProblem]
     indicators: dict[str, Indicator] = field(default_factory=dict)
     """By id."""
     used_parameters: set[str] = field(default_factory=set)
     used_indicators: set[str] = field(default_factory=set)
 
-    def refuse(self, kind: Kind, path: str, message: str) -> None:
+    def refuse(self, kind: ProblemKind, path: str, message: str) -> None:
         """Add a problem."""
-        self.problems.append(Problem(kind, path, message))
+        self.problems.append(SpecProblem(kind, path, message))
 
-    def value(self, raw: object, kind: Kind, path: str) -> Number | Use | None:
+    def value(self, raw: object, kind: ProblemKind, path: str) -> Number | Use | None:
         """A number or the use of a parameter; None, after adding a problem, if it is neither."""
         if isinstance(raw, str) and (match := _USE.fullmatch(raw.strip())):
             name = match[1]
@@ -89,7 +89,7 @@ class Scope:
         """Returns True if a value is always a whole number."""
         return self.parameters[value.name].whole if isinstance(value, Use) else isinstance(value, int)
 
-    def line(self, raw: object, kind: Kind, path: str) -> Line | None:
+    def line(self, raw: object, kind: ProblemKind, path: str) -> LineOperand | None:
         """A column of the bars or a line of an indicator; None, after adding a problem, if it is neither."""
         if not isinstance(raw, str):
             self.refuse(kind, path, f"must name an indicator or a column of the bars, not {short(raw)}")
@@ -98,13 +98,13 @@ class Scope:
         if name in self.indicators:
             return self._line_of(name, wanted, kind, path)
         if not wanted and snake(name) in COLUMNS:
-            return Line(None, snake(name))
+            return LineOperand(None, snake(name))
         known = {*self.indicators, *COLUMNS}
         advice = did_you_mean(name, known) or f"; known are {', '.join(sorted(known))}"
         self.refuse(kind, path, f"no indicator {short(name)}{advice}")
         return None
 
-    def _line_of(self, name: str, wanted: str, kind: Kind, path: str) -> Line | None:
+    def _line_of(self, name: str, wanted: str, kind: ProblemKind, path: str) -> LineOperand | None:
         indicator = self.indicators[name]
         known = known_lines(indicator)
         if not wanted and len(known) > 1 and indicator.name not in known:
@@ -123,9 +123,9 @@ class Scope:
             self.refuse(kind, path, f"{name}.{short(wanted)} {why}: use {', '.join(known)}")
             return None
         self.used_indicators.add(name)
-        return Line(name, chosen)
+        return LineOperand(name, chosen)
 
-    def operand(self, raw: object, kind: Kind, path: str) -> Operand | None:
+    def operand(self, raw: object, kind: ProblemKind, path: str) -> Operand | None:
         """A line, a number or the use of a parameter; None, after adding a problem, if it is none of them."""
         if isinstance(raw, str) and not raw.strip().startswith("${"):
             return self.line(raw, kind, path)

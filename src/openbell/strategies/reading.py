@@ -12,8 +12,8 @@ from math import isfinite
 from typing import Any
 
 from openbell.market.nearest import did_you_mean
-from openbell.strategies.errors import Kind, Problem, Problems, SpecRefused
-from openbell.strategies.indicator_names import Scope, short, snake
+from openbell.strategies.errors import ProblemKind, SpecProblem, SpecProblems, SpecRefused
+from openbell.strategies.indicator_names import SpecScope, short, snake
 from openbell.strategies.indicator_reading import IndicatorReader
 from openbell.strategies.reachable import contradiction
 from openbell.strategies.spec import (
@@ -23,12 +23,12 @@ from openbell.strategies.spec import (
     Comparison,
     Complexity,
     Condition,
+    ConditionGroup,
     ConditionType,
-    Group,
     Number,
-    Parameter,
-    Side,
+    PositionSide,
     Spec,
+    SpecParameter,
     Stop,
     Trend,
 )
@@ -42,7 +42,7 @@ _KEYS = frozenset(
 _PARAMETER_KEYS = frozenset({"name", "type", "min", "max", "default_value", "default"})
 _LARGEST = 1e12
 MAX_CONDITIONS, MAX_DEPTH = 64, 8
-_KIND = Kind.CONDITIONS
+_KIND = ProblemKind.CONDITIONS
 _CONDITION_KEYS = frozenset({"type", "indicator", "params", "conditions"})
 _COMPARED_KEYS = ("crosses", "other", "value", "threshold")
 _BAR_KEYS = ("bar_count", "bars")
@@ -52,13 +52,13 @@ _APART = "a stop closes by itself: write it alone, or in one OR with the other e
 
 def read_spec(raw: object) -> Spec:
     """Returns the spec. Raises `SpecRefused` with every problem that was found."""
-    problems: list[Problem] = Problems()
+    problems: list[SpecProblem] = SpecProblems()
     if not isinstance(raw, Mapping):
-        raise SpecRefused("", [Problem(Kind.SCHEMA, "spec", f"must be an object, not {short(raw)}")])
+        raise SpecRefused("", [SpecProblem(ProblemKind.SCHEMA, "spec", f"must be an object, not {short(raw)}")])
     keys = _by_key(raw, _KEYS, "", problems)
     name = _name(keys.get("name"), problems)
     parameters = _parameters(keys.get("parameters", []), problems)
-    scope = Scope({each.name: each for each in parameters}, problems)
+    scope = SpecScope({each.name: each for each in parameters}, problems)
     indicators = IndicatorReader(scope).read(keys.get("indicators", []))
     conditions = ConditionReader(scope)
     paths = _spelled(raw, "entryConditions"), _spelled(raw, "exitConditions")
@@ -69,7 +69,7 @@ def read_spec(raw: object) -> Spec:
         description=_text(keys, "description", problems),
         complexity=_choice(Complexity, keys.get("complexity", Complexity.SIMPLE), "complexity", problems),
         idea=_text(keys, "idea", problems),
-        side=_choice(Side, keys.get("side", Side.LONG), "side", problems),
+        side=_choice(PositionSide, keys.get("side", PositionSide.LONG), "side", problems),
         indicators=indicators,
         entry=entry,
         exit=exit_,
@@ -90,90 +90,94 @@ def _spelled(raw: Mapping[Any, Any], *usual: str) -> str:
     return next((key for key in raw if isinstance(key, str) and snake(key) in plain), usual[0])
 
 
-def _check_use(spec: Spec, scope: Scope, paths: tuple[str, str], problems: list[Problem]) -> None:
+def _check_use(spec: Spec, scope: SpecScope, paths: tuple[str, str], problems: list[SpecProblem]) -> None:
     """Check what only the whole spec shows: conditions that cannot hold, and parts that nothing uses."""
     for path, conditions in zip(paths, (spec.entry, spec.exit), strict=True):
         if why := contradiction(conditions, spec):
-            problems.append(Problem(Kind.CONDITIONS, path, f"{why}, so they can never hold"))
+            problems.append(SpecProblem(ProblemKind.CONDITIONS, path, f"{why}, so they can never hold"))
     idle = "nothing uses it: remove it, or use it in a condition"
     unused = [each.name for each in spec.parameters if each.name not in scope.used_parameters]
-    problems += [Problem(Kind.SCHEMA, f"parameters.{name}", idle) for name in unused]
+    problems += [SpecProblem(ProblemKind.SCHEMA, f"parameters.{name}", idle) for name in unused]
     unused = [use.id for use in spec.indicators if use.id not in scope.used_indicators]
-    problems += [Problem(Kind.INDICATORS, f"indicators.{name}", idle) for name in unused]
+    problems += [SpecProblem(ProblemKind.INDICATORS, f"indicators.{name}", idle) for name in unused]
 
 
-def _by_key(raw: Mapping[Any, Any], known: frozenset[str], path: str, problems: list[Problem]) -> dict[str, Any]:
+def _by_key(raw: Mapping[Any, Any], known: frozenset[str], path: str, problems: list[SpecProblem]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in raw.items():
         plain = snake(key) if isinstance(key, str) else ""
         where = f"{path}.{short(key)}" if path else short(key)
         if plain not in known:
-            problems.append(Problem(Kind.SCHEMA, where, f"is not a key of a spec: use {', '.join(sorted(known))}"))
+            problems.append(
+                SpecProblem(ProblemKind.SCHEMA, where, f"is not a key of a spec: use {', '.join(sorted(known))}")
+            )
         elif plain in found:
-            problems.append(Problem(Kind.SCHEMA, where, "is there twice"))
+            problems.append(SpecProblem(ProblemKind.SCHEMA, where, "is there twice"))
         else:
             found[plain] = value
     return found
 
 
-def _name(value: object, problems: list[Problem]) -> str:
+def _name(value: object, problems: list[SpecProblem]) -> str:
     low, high = _NAME_LENGTH
     if not isinstance(value, str) or not low <= len(value.strip()) <= high:
-        problems.append(Problem(Kind.NAME, "name", f"must be a text of {low} to {high} characters"))
+        problems.append(SpecProblem(ProblemKind.NAME, "name", f"must be a text of {low} to {high} characters"))
         return ""
     plain = value.strip()
     if not all(each.isascii() and (each.isalnum() or each in "_- ") for each in plain) or not plain[0].isalpha():
         message = "must begin with a letter and have letters, digits, spaces, - and _ only"
-        problems.append(Problem(Kind.NAME, "name", message))
+        problems.append(SpecProblem(ProblemKind.NAME, "name", message))
         return ""
     return snake(plain).upper()
 
 
-def _text(keys: Mapping[str, Any], key: str, problems: list[Problem]) -> str:
+def _text(keys: Mapping[str, Any], key: str, problems: list[SpecProblem]) -> str:
     value = keys.get(key, "")
     if not isinstance(value, str) or len(value) > _TEXT:
-        problems.append(Problem(Kind.SCHEMA, key, f"must be a text of at most {_TEXT:,} characters"))
+        problems.append(SpecProblem(ProblemKind.SCHEMA, key, f"must be a text of at most {_TEXT:,} characters"))
         return ""
     return value.strip()
 
 
-def _choice(kind: Any, value: object, path: str, problems: list[Problem]) -> Any:
+def _choice(kind: Any, value: object, path: str, problems: list[SpecProblem]) -> Any:
     try:
         return kind(value.upper() if isinstance(value, str) else "")
     except ValueError:
-        problems.append(Problem(Kind.SCHEMA, path, f"must be {' or '.join(kind)}, not {short(value)}"))
+        problems.append(SpecProblem(ProblemKind.SCHEMA, path, f"must be {' or '.join(kind)}, not {short(value)}"))
         return next(iter(kind))
 
 
-def _parameters(raw: object, problems: list[Problem]) -> tuple[Parameter, ...]:
+def _parameters(raw: object, problems: list[SpecProblem]) -> tuple[SpecParameter, ...]:
     if not isinstance(raw, list) or len(raw) > MAX_PARAMETERS:
-        problems.append(Problem(Kind.SCHEMA, "parameters", f"must be a list of at most {MAX_PARAMETERS}"))
+        problems.append(SpecProblem(ProblemKind.SCHEMA, "parameters", f"must be a list of at most {MAX_PARAMETERS}"))
         return ()
-    found: dict[str, Parameter] = {}
+    found: dict[str, SpecParameter] = {}
     for at, each in enumerate(raw):
         path = f"parameters[{at}]"
         if not isinstance(each, Mapping):
-            problems.append(Problem(Kind.SCHEMA, path, f"must be an object, not {short(each)}"))
+            problems.append(SpecProblem(ProblemKind.SCHEMA, path, f"must be an object, not {short(each)}"))
             continue
         default = _spelled(each, "defaultValue", "default")
         parameter = _parameter(_by_key(each, _PARAMETER_KEYS, path, problems), path, default, problems)
         if parameter is None:
             continue
         if parameter.name in found:
-            problems.append(Problem(Kind.SCHEMA, path, f"a second parameter {parameter.name!r}"))
+            problems.append(SpecProblem(ProblemKind.SCHEMA, path, f"a second parameter {parameter.name!r}"))
         found.setdefault(parameter.name, parameter)
     return tuple(found.values())
 
 
-def _parameter(keys: Mapping[str, Any], path: str, default_key: str, problems: list[Problem]) -> Parameter | None:
+def _parameter(
+    keys: Mapping[str, Any], path: str, default_key: str, problems: list[SpecProblem]
+) -> SpecParameter | None:
     name, kind = keys.get("name"), keys.get("type", "DOUBLE")
     kind = kind.upper() if isinstance(kind, str) else ""
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > 64:
-        problems.append(Problem(Kind.SCHEMA, f"{path}.name", "must be a name of letters, digits and _"))
+        problems.append(SpecProblem(ProblemKind.SCHEMA, f"{path}.name", "must be a name of letters, digits and _"))
         return None
     if kind not in {"INTEGER", "DOUBLE"}:
         problems.append(
-            Problem(Kind.SCHEMA, f"{path}.type", f"must be INTEGER or DOUBLE, not {short(keys.get('type'))}")
+            SpecProblem(ProblemKind.SCHEMA, f"{path}.type", f"must be INTEGER or DOUBLE, not {short(keys.get('type'))}")
         )
         return None
     numbers: list[Number] = []
@@ -182,14 +186,18 @@ def _parameter(keys: Mapping[str, Any], path: str, default_key: str, problems: l
         number = _number(value, kind == "INTEGER")
         if number is None:
             whole = "whole " if kind == "INTEGER" else ""
-            problems.append(Problem(Kind.SCHEMA, f"{path}.{key}", f"must be a {whole}number, not {short(value)}"))
+            problems.append(
+                SpecProblem(ProblemKind.SCHEMA, f"{path}.{key}", f"must be a {whole}number, not {short(value)}")
+            )
             return None
         numbers.append(number)
     low, high, start = numbers
     if not low <= start <= high:
-        problems.append(Problem(Kind.SCHEMA, path, f"min ≤ {default_key} ≤ max does not hold: {low}, {start}, {high}"))
+        problems.append(
+            SpecProblem(ProblemKind.SCHEMA, path, f"min ≤ {default_key} ≤ max does not hold: {low}, {start}, {high}")
+        )
         return None
-    return Parameter(name, kind == "INTEGER", low, high, start)
+    return SpecParameter(name, kind == "INTEGER", low, high, start)
 
 
 def _number(value: object, whole: bool) -> Number | None:
@@ -203,7 +211,7 @@ def _number(value: object, whole: bool) -> Number | None:
 class ConditionReader:
     """Reads the lists `entryConditions` and `exitConditions`."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: SpecScope) -> None:
         self._scope = scope
         self._count = 0
 
@@ -228,7 +236,7 @@ class ConditionReader:
         others = [pair for pair, stop in zip(paths, is_stop, strict=True) if not stop]
         read = [self._condition(each, where, 1) for where, each in others]
         found = tuple(each for each in read if each)
-        return ((Group(ConditionType.OR, found),) if len(found) > 1 else found), stops
+        return ((ConditionGroup(ConditionType.OR, found),) if len(found) > 1 else found), stops
 
     def _all(self, raw: object, path: str) -> tuple[Condition, ...]:
         if not isinstance(raw, list) or not raw:
@@ -274,7 +282,7 @@ class ConditionReader:
         numbered = enumerate(children[: MAX_CONDITIONS + 1])
         read = [self._condition(each, f"{path}.conditions[{at}]", depth + 1) for at, each in numbered]
         found = tuple(each for each in read if each)
-        return Group(kind, found) if len(found) == len(children) else None
+        return ConditionGroup(kind, found) if len(found) == len(children) else None
 
     def _leaf(self, kind: ConditionType, raw: Mapping[str, Any], path: str) -> Condition | None:
         line = self._scope.line(raw.get("indicator"), _KIND, f"{path}.indicator")

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
-from openbell.trading.orders import Kind, Order, Side
+from openbell.trading.orders import Order, OrderKind, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +89,11 @@ class FillTime:
     """False if the fill happened at an unknown time of the minute that begins at `at`."""
 
 
-def fill_time(fill: Fill, kind: Kind, limit_price: Decimal | None) -> FillTime:
+def fill_time(fill: Fill, kind: OrderKind, limit_price: Decimal | None) -> FillTime:
     """Returns the time of a fill of an order of this kind.
 
     Market orders fill at the open of a minute, and so do limit orders that get a better price than their limit. At its limit
     an order fills within the minute, and a stop may.
     """
-    at_open = kind is Kind.MARKET or (kind is Kind.LIMIT and fill.price != limit_price)
+    at_open = kind is OrderKind.MARKET or (kind is OrderKind.LIMIT and fill.price != limit_price)
     return FillTime(fill.filled_at, fill.at, fill.bar is None or at_open)

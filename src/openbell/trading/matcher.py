@@ -24,7 +24,7 @@ from openbell.trading.book import Book
 from openbell.trading.costs import Costs, available, in_steps, tradable
 from openbell.trading.evidence import bar_hash
 from openbell.trading.fills import Fill, fill_of
-from openbell.trading.orders import RESTING, Kind, Order, Role, Side, State, end_exits
+from openbell.trading.orders import RESTING, Order, OrderKind, OrderState, Role, Side, end_exits
 
 Change = Order | Fill
 _EXIT_REACHED = "its exit was reached"
@@ -88,12 +88,12 @@ class Matcher:
         ]
         for at, order_id in sorted(expired, key=lambda each: each[0]):
             if not self.orders[order_id].final:
-                self._end(self.orders[order_id], State.EXPIRED, "its day is over", at)
+                self._end(self.orders[order_id], OrderState.EXPIRED, "its day is over", at)
         self._drop_ended()
 
     def cancel(self, order: Order, reason: str, at: float) -> None:
         """Cancel an order."""
-        self._end(order, State.CANCELLED, reason, at)
+        self._end(order, OrderState.CANCELLED, reason, at)
         self._drop_ended()
 
     def _reducible(self, order: Order) -> Decimal:
@@ -128,7 +128,7 @@ class Matcher:
         """Fill an order from the bar, at most once; returns the price. `entered`: the fill of its entry in this bar."""
         order, bar = self.orders[order_id], current.bar
         # A broker may fill an order while it is being cancelled; on paper a cancellation takes effect at once.
-        if order.state not in RESTING or order.state is State.CANCELLING:
+        if order.state not in RESTING or order.state is OrderState.CANCELLING:
             return None
         if bar.time < max(order.placed_at, current.matched_until.get(order_id, 0.0)):
             return None
@@ -186,8 +186,8 @@ class Matcher:
     def _entered(self, entry: Order, opened: Decimal, at: float) -> None:
         """Increase the exits by the quantity that their entry has opened."""
         for each in self._others(entry) if opened else ():
-            held = each.state is State.HELD
-            state, before = (State.OPEN, ZERO) if held else (each.state, each.quantity)
+            held = each.state is OrderState.HELD
+            state, before = (OrderState.OPEN, ZERO) if held else (each.state, each.quantity)
             self._change(each.to(state, at, quantity=before + opened))
         self._end_exits(entry, at)
 
@@ -203,19 +203,19 @@ class Matcher:
         """Cancel the entry and the other exit of an exit's bracket."""
         entry = self.orders.get(order.parent or "")
         if entry is not None and not entry.final:
-            self._change(entry.to(State.CANCELLED, at, _EXIT_REACHED))
+            self._change(entry.to(OrderState.CANCELLED, at, _EXIT_REACHED))
         for each in self._others(order):
-            self._change(each.to(State.CANCELLED, at, reason))
+            self._change(each.to(OrderState.CANCELLED, at, reason))
 
     # Ending orders
 
     def _nothing_left(self, order: Order, at: float) -> None:
         """Cancel an order that can only reduce but has nothing to reduce; of a bracket, cancel all of it."""
-        self._end(order, State.CANCELLED, _NOTHING_LEFT, at)
+        self._end(order, OrderState.CANCELLED, _NOTHING_LEFT, at)
         if order.role.exit:
             self._close_bracket(order, _NOTHING_LEFT, at)
 
-    def _end(self, order: Order, state: State, reason: str, at: float) -> None:
+    def _end(self, order: Order, state: OrderState, reason: str, at: float) -> None:
         self._end_exits(self._change(order.to(state, at, reason)), at)
 
     def _end_exits(self, entry: Order, at: float) -> None:
@@ -261,9 +261,9 @@ def deal(order: Order, bar: Minute, costs: Costs, entered: Deal | None = None) -
     `entered` is the price at which the same bar filled the entry of the order's bracket.
     """
     buying = order.side is Side.BUY
-    if order.kind is Kind.MARKET or (order.kind is Kind.STOP and order.triggered):
+    if order.kind is OrderKind.MARKET or (order.kind is OrderKind.STOP and order.triggered):
         return Deal(costs.taken(amounts.of_bar(bar.open), buying=buying), at_open=True), False
-    if order.kind is Kind.LIMIT or order.triggered:
+    if order.kind is OrderKind.LIMIT or order.triggered:
         return _limit(order.limit_price, bar, buying), False
     return _stop(order, bar, costs, entered)
 
@@ -279,7 +279,7 @@ def _stop(order: Order, bar: Minute, costs: Costs, entered: Deal | None) -> tupl
         # The entry filled after the open: the exit cannot fill at the open, nor at a better price than the entry.
         at_open, stop = False, max(stop, entered.price) if buying else min(stop, entered.price)
     reached = amounts.of_bar(bar.open) if at_open else stop
-    if order.kind is Kind.STOP:
+    if order.kind is OrderKind.STOP:
         return Deal(costs.taken(reached, buying=buying), at_open), True
     if at_open:
         return _limit(order.limit_price, bar, buying), True

@@ -52,7 +52,7 @@ class Side(StrEnum):
         return Side.SELL if self is Side.BUY else Side.BUY
 
 
-class Kind(StrEnum):
+class OrderKind(StrEnum):
     """How an order is priced."""
 
     MARKET = "market"
@@ -82,7 +82,7 @@ class Role(StrEnum):
         return self in {Role.TAKE_PROFIT, Role.STOP_LOSS}
 
 
-class State(StrEnum):
+class OrderState(StrEnum):
     """The state of an order."""
 
     PENDING = "pending"
@@ -98,24 +98,24 @@ class State(StrEnum):
     REJECTED = "rejected"
 
 
-_IN_DOUBT = frozenset({State.UNKNOWN, State.LOST})
-_ENDS = frozenset({State.FILLED, State.CANCELLED, State.EXPIRED, State.REJECTED})
-_AT_BROKER = frozenset({State.OPEN, State.PARTIALLY_FILLED, State.CANCELLING}) | _ENDS
-MOVES: dict[State, frozenset[State]] = {
-    State.PENDING: _AT_BROKER - {State.CANCELLING} | {State.UNKNOWN},
-    State.HELD: frozenset({State.OPEN, State.CANCELLED, State.EXPIRED, State.REJECTED}),
-    State.OPEN: _AT_BROKER,
-    State.PARTIALLY_FILLED: _AT_BROKER - {State.OPEN, State.REJECTED},
-    State.CANCELLING: _AT_BROKER - {State.REJECTED},
-    State.UNKNOWN: _AT_BROKER | {State.LOST},
-    State.LOST: _AT_BROKER,
+_IN_DOUBT = frozenset({OrderState.UNKNOWN, OrderState.LOST})
+_ENDS = frozenset({OrderState.FILLED, OrderState.CANCELLED, OrderState.EXPIRED, OrderState.REJECTED})
+_AT_BROKER = frozenset({OrderState.OPEN, OrderState.PARTIALLY_FILLED, OrderState.CANCELLING}) | _ENDS
+MOVES: dict[OrderState, frozenset[OrderState]] = {
+    OrderState.PENDING: _AT_BROKER - {OrderState.CANCELLING} | {OrderState.UNKNOWN},
+    OrderState.HELD: frozenset({OrderState.OPEN, OrderState.CANCELLED, OrderState.EXPIRED, OrderState.REJECTED}),
+    OrderState.OPEN: _AT_BROKER,
+    OrderState.PARTIALLY_FILLED: _AT_BROKER - {OrderState.OPEN, OrderState.REJECTED},
+    OrderState.CANCELLING: _AT_BROKER - {OrderState.REJECTED},
+    OrderState.UNKNOWN: _AT_BROKER | {OrderState.LOST},
+    OrderState.LOST: _AT_BROKER,
     **dict.fromkeys(_ENDS, frozenset()),
 }
 """For each state, the states that may follow it; an order may always keep its state."""
 FINAL = _ENDS
-RESTING = frozenset({State.OPEN, State.PARTIALLY_FILLED, State.CANCELLING})
+RESTING = frozenset({OrderState.OPEN, OrderState.PARTIALLY_FILLED, OrderState.CANCELLING})
 """States in which an order may still fill."""
-EXPOSED = RESTING | {State.PENDING, State.UNKNOWN}
+EXPOSED = RESTING | {OrderState.PENDING, OrderState.UNKNOWN}
 """States that the risk gate counts: orders that may fill, or that the broker may have received."""
 
 
@@ -132,7 +132,7 @@ class Order:
     principal: str
     symbol: str
     side: Side
-    kind: Kind
+    kind: OrderKind
     quantity: Decimal
     opening: Decimal
     """The quantity that may still open a position. The rest only reduces one, and is cut to the position when it fills."""
@@ -148,7 +148,7 @@ class Order:
     parent: str | None = None
     client_order_id: str | None = None
     expires_at: float | None = None
-    state: State = State.PENDING
+    state: OrderState = OrderState.PENDING
     triggered: bool = False
     """Whether the stop price was reached; a stop-limit order is a limit order from then on."""
     filled: Decimal = ZERO
@@ -179,7 +179,7 @@ class Order:
         """Whether its state is final."""
         return self.state in FINAL
 
-    def to(self, state: State, at: float, reason: str | None = None, **changes: Any) -> Order:
+    def to(self, state: OrderState, at: float, reason: str | None = None, **changes: Any) -> Order:
         """Returns the order in another state. Raises `ImpossibleMove`.
 
         It keeps its reason, unless that was about a doubt that is over: the broker has found the order again.
@@ -199,9 +199,9 @@ class Order:
         with amounts.exact():
             paid, fees = self.paid + quantity * price, self.fees + fee
         if filled == self.quantity:
-            state = State.FILLED
+            state = OrderState.FILLED
         else:
-            state = State.CANCELLING if self.state is State.CANCELLING else State.PARTIALLY_FILLED
+            state = OrderState.CANCELLING if self.state is OrderState.CANCELLING else OrderState.PARTIALLY_FILLED
         return self.to(state, at, filled=filled, paid=paid, fees=fees)
 
 
@@ -217,7 +217,7 @@ def exits_of(entry: Order) -> list[Order]:
                 entry,
                 id=f"{entry.id}-{'tp' if target else 'sl'}",
                 side=entry.side.other,
-                kind=Kind.LIMIT if target else Kind.STOP,
+                kind=OrderKind.LIMIT if target else OrderKind.STOP,
                 opening=ZERO,
                 limit_price=price if target else None,
                 stop_price=None if target else price,
@@ -228,7 +228,7 @@ def exits_of(entry: Order) -> list[Order]:
                 client_order_id=None,
                 time_in_force=Force.GTC,
                 expires_at=None,
-                state=State.HELD,
+                state=OrderState.HELD,
                 broker_id=None,
             )
         )
@@ -240,7 +240,7 @@ def end_exits(ended: Order, orders: Iterable[Order], at: float) -> list[Order]:
     if ended.role is not Role.ENTRY or not ended.final:
         return []
     return [
-        each.to(State.CANCELLED, at, _ENTRY_ENDED)
+        each.to(OrderState.CANCELLED, at, _ENTRY_ENDED)
         for each in orders
-        if each.parent == ended.id and not each.final and (each.state is State.HELD or not ended.filled)
+        if each.parent == ended.id and not each.final and (each.state is OrderState.HELD or not ended.filled)
     ]

@@ -31,7 +31,7 @@ _NAMES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RiskLimits:
     """The settings of the rules. A limit of zero is switched off."""
 
     order_share: Decimal = Decimal("0.10")
@@ -103,7 +103,7 @@ class Verdict:
     """What limits `max_size`, if it is not the rule that refused."""
 
 
-def judge(proposal: Proposal, situation: Situation, limits: Limits) -> Verdict:
+def judge(proposal: Proposal, situation: Situation, limits: RiskLimits) -> Verdict:
     """Returns the verdict on a proposal."""
     with amounts.exact():
         return _Judgement(proposal, situation, limits).verdict()
@@ -134,7 +134,7 @@ def _claimed(side: Side, symbol: str, orders: Iterable[Order]) -> Decimal:
 class _Judgement:
     """The judgement of one proposal, with the sums that several rules need."""
 
-    def __init__(self, proposal: Proposal, situation: Situation, limits: Limits) -> None:
+    def __init__(self, proposal: Proposal, situation: Situation, limits: RiskLimits) -> None:
         self.proposal, self.situation, self.limits = proposal, situation, limits
         symbol = proposal.symbol
         self.last = situation.prices[symbol]
@@ -275,7 +275,7 @@ class _Judgement:
         return min(ONE, max(used))
 
 
-def lost_too_much(day_start: Decimal | None, equity: Decimal, limits: Limits) -> str | None:
+def lost_too_much(day_start: Decimal | None, equity: Decimal, limits: RiskLimits) -> str | None:
     """Returns why nothing may be opened today; None if the daily loss is below its limit or not known."""
     objection = daily_loss(day_start, equity, limits.daily_loss)
     return None if objection is None else objection.reason

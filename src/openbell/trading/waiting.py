@@ -20,17 +20,17 @@ from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
 from openbell.trading.costs import Costs, available, in_steps, tradable
 from openbell.trading.halt import Halt
-from openbell.trading.orders import RESTING, Kind, Order, State
+from openbell.trading.orders import RESTING, Order, OrderKind, OrderState
 
 _FOREX_OPENS = time(17, 0)
 _SUNDAY = 6
 _CLOCK_STEP = 600.0
 """Seconds by which an order may be dated ahead without a note: the clock may have been corrected by as much."""
 _WORDS = {
-    State.PENDING: "waits for the broker's answer",
-    State.UNKNOWN: "the broker is being asked what became of it",
-    State.LOST: "the broker is being asked what became of it",
-    State.CANCELLING: "waits for the broker to confirm its cancellation",
+    OrderState.PENDING: "waits for the broker's answer",
+    OrderState.UNKNOWN: "the broker is being asked what became of it",
+    OrderState.LOST: "the broker is being asked what became of it",
+    OrderState.CANCELLING: "waits for the broker to confirm its cancellation",
 }
 _DAY = 86400
 
@@ -95,9 +95,9 @@ def waiting(
     """
     if order.final or order.reason:
         return None
-    if order.state is State.HELD:
+    if order.state is OrderState.HELD:
         return f"held until its entry {order.parent} fills"
-    if order.state not in RESTING or order.state is State.CANCELLING:
+    if order.state not in RESTING or order.state is OrderState.CANCELLING:
         return _WORDS[order.state]
     dated = ahead_of(order, now) if on_paper else None
     if unread or dated:
@@ -171,7 +171,7 @@ def _price(order: Order) -> str | None:
     if order.stop_price is None or order.triggered:
         return f"the price {through}" if through else None
     reached = f"the price reaches {amounts.text(order.stop_price)}"
-    return f"{reached}, then until it {through}" if through and order.kind is Kind.STOP_LIMIT else reached
+    return f"{reached}, then until it {through}" if through and order.kind is OrderKind.STOP_LIMIT else reached
 
 
 def day_end(instrument: Instrument, at: float) -> float:

@@ -22,7 +22,7 @@ from openbell.stores.records.tables import pushes
 from openbell.trading.accounts import Account
 from openbell.trading.alerts import Alert, AlertFilter, AlertState, Type
 from openbell.trading.fills import fill_of
-from openbell.trading.orders import Order, Side, State
+from openbell.trading.orders import Order, OrderState, Side
 from tests.desk.trading.memory_databases import Memory, spelled
 from tests.trading.samples import START, order
 
@@ -113,7 +113,7 @@ class Writer:
 
     def _end(self, journal: Journal) -> None:
         if self._working():
-            ended = self.chance.choice(self._working()).to(State.CANCELLED, journal.at, "a test")
+            ended = self.chance.choice(self._working()).to(OrderState.CANCELLED, journal.at, "a test")
             self.orders[ended.id] = ended
             journal.put("order", ended)
 

@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from openbell.backtest.engine import Run
 from openbell.backtest.jobs import BacktestJob, MonteCarloJob, PortfolioJob, WalkForwardJob
-from openbell.backtest.metrics import Metrics
+from openbell.backtest.metrics import RunMetrics
 from openbell.backtest.monte_carlo import MonteCarlo, Percentiles
-from openbell.backtest.portfolio import MOST_PARTS, Part, Portfolio
+from openbell.backtest.portfolio import MOST_PARTS, Portfolio, PortfolioPart
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import Backtest, traded_bars
 from openbell.backtest.trades import Trades
-from openbell.backtest.walk_forward import By, WalkForward, Window, Windows, tested_bars
+from openbell.backtest.walk_forward import By, WalkForward, WalkForwardWindow, Windows, tested_bars
 from openbell.backtest.wire import backtester_pb2 as pb
 from openbell.backtest.wire.limits import MOST_BARS, MOST_COMBINATIONS, MOST_DRAWS, MOST_RUNS, MOST_SPEC
 from openbell.market.bars import COLUMNS, Bars, Values, faults
@@ -33,7 +33,7 @@ from openbell.market.session_table import Times
 from openbell.market.timeframes import SHORT, name_of
 from openbell.strategies.compiled import Compiled, compiled
 from openbell.strategies.reading import read_spec
-from openbell.strategies.spec import Number, Side, Spec
+from openbell.strategies.spec import Number, PositionSide, Spec
 from openbell.strategies.writing import write_spec
 
 _WHOLE = ("entry_index", "exit_index", "reason")
@@ -152,7 +152,7 @@ def portfolio_job(request: Any) -> PortfolioJob:
     parts = []
     for each in request.parts:
         bars = bars_of(each.bars)
-        parts.append(Part(_strategy(each.strategy), bars, each.weight, regular_of(each, bars)))
+        parts.append(PortfolioPart(_strategy(each.strategy), bars, each.weight, regular_of(each, bars)))
     return PortfolioJob(parts, _setup(request.setup), *_range(request.range))
 
 
@@ -232,11 +232,11 @@ def portfolio_message(found: Portfolio) -> Any:
     )
 
 
-def _metrics_message(metrics: Metrics) -> Any:
-    return pb.Metrics(**{each.name: getattr(metrics, each.name) for each in fields(Metrics)})
+def _metrics_message(metrics: RunMetrics) -> Any:
+    return pb.Metrics(**{each.name: getattr(metrics, each.name) for each in fields(RunMetrics)})
 
 
-def _window_message(window: Window) -> Any:
+def _window_message(window: WalkForwardWindow) -> Any:
     return pb.Window(
         train_start=window.train.start,
         train_end=window.train.stop,
@@ -287,7 +287,7 @@ def portfolio_result(job: PortfolioJob, message: Any) -> Portfolio:
     return Portfolio(tuple(parts), time, equity, _metrics(message.metrics), rows)
 
 
-def _run(message: Any, bars: Bars, side: Side) -> Backtest:
+def _run(message: Any, bars: Bars, side: PositionSide) -> Backtest:
     trades = message.trades
     columns: list[Any] = [wholes(getattr(trades, name), name) for name in _WHOLE]
     columns += [floats(getattr(trades, name), name) for name in _FLOAT]
@@ -295,16 +295,16 @@ def _run(message: Any, bars: Bars, side: Side) -> Backtest:
     return Backtest(bars, run, _metrics(message.metrics))
 
 
-def _metrics(message: Any) -> Metrics:
+def _metrics(message: Any) -> RunMetrics:
     def value(name: str) -> Any:
         return getattr(message, name) if name == "trades" or message.HasField(name) else None
 
-    return Metrics(**{each.name: value(each.name) for each in fields(Metrics)})
+    return RunMetrics(**{each.name: value(each.name) for each in fields(RunMetrics)})
 
 
-def _window(message: Any, job: WalkForwardJob) -> Window:
+def _window(message: Any, job: WalkForwardJob) -> WalkForwardWindow:
     found = numbers_of(message.parameters)
-    return Window(
+    return WalkForwardWindow(
         range(message.train_start, message.train_end),
         range(message.test_start, message.test_end),
         {name: found[name] for name in job.spec.defaults()},  # messages have no order

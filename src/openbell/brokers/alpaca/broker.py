@@ -10,13 +10,13 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from openbell.brokers.alpaca.http import NoAnswer, NotSent, TradingHttp, failure, no_answer, not_sent
-from openbell.brokers.alpaca.reader import Reader
+from openbell.brokers.alpaca.reader import AlpacaReader
 from openbell.brokers.alpaca.states import current, exit_report, reachable, report_of
-from openbell.brokers.alpaca.wire import Malformed, body_of, decode, read_complaint, read_order
+from openbell.brokers.alpaca.wire import MalformedReply, body_of, decode, read_complaint, read_order
 from openbell.feeds.alpaca.refusals import header_key
 from openbell.market.errors import SettingsError
 from openbell.net.response import Response
-from openbell.trading.broker import BrokerError, BrokerUnavailable, OutcomeUnknown, Report
+from openbell.trading.broker import BrokerError, BrokerUnavailable, OrderReport, OutcomeUnknown
 from openbell.trading.orders import Order
 
 PAPER, LIVE = "https://paper-api.alpaca.markets", "https://api.alpaca.markets"
@@ -43,9 +43,9 @@ class AlpacaBroker:
         who = "the broker alpaca"
         self._keys = (header_key("ALPACA_API_KEY", key, who), header_key("ALPACA_SECRET_KEY", secret, who))
         self._http = TradingHttp(_address(trading_url, live), self._keys, timeout=timeout, pause=pause)
-        self._reader = Reader(self._http, self._keys)
+        self._reader = AlpacaReader(self._http, self._keys)
 
-    async def submit(self, order: Order) -> Report:
+    async def submit(self, order: Order) -> OrderReport:
         """Send an order and its exits once. Raises `BrokerRefused`, `BrokerUnavailable` or `OutcomeUnknown`."""
         answer = await self._act("POST", "/v2/orders", "order", body_of(order))
         if not _success(answer):
@@ -53,9 +53,9 @@ class AlpacaBroker:
         try:
             taken = read_order(decode(answer.body))
             if taken.client_order_id != order.id:
-                raise Malformed("it has another client_order_id")
+                raise MalformedReply("it has another client_order_id")
             return reachable(order, report_of(order, [taken], taken.legs, {}))
-        except Malformed as why:
+        except MalformedReply as why:
             raise OutcomeUnknown(f"Alpaca's answer to the order is malformed ({why}): look it up by its id") from None
 
     async def cancel(self, order: Order) -> None:
@@ -76,10 +76,10 @@ class AlpacaBroker:
                 # It can no longer be cancelled: it has ended, or another order has replaced it.
                 found = await self._reader.order(broker_id)
                 broker_id = found.replaced_by if found and found.status == "replaced" else None
-        except Malformed as why:
+        except MalformedReply as why:
             raise _malformed("order", why) from None
 
-    async def find(self, order: Order) -> Report | None:
+    async def find(self, order: Order) -> OrderReport | None:
         """The state of an order, looked up by our id; None if Alpaca does not have it. Raises `BrokerUnavailable`.
 
         An exit has no id of ours at Alpaca and is found through its entry.
@@ -95,14 +95,14 @@ class AlpacaBroker:
                 fills = await self._reader.fills([*entries, *legs], order.placed_at)
                 report = report_of(order, entries, legs, fills)
             return report and reachable(order, report)
-        except Malformed as why:
+        except MalformedReply as why:
             raise _malformed("order", why) from None
 
     async def equity_and_cash(self) -> dict[str, Decimal]:
         """The account's equity and cash at Alpaca, to compare with our books. Raises `BrokerUnavailable`."""
         try:
             return await self._reader.equity_and_cash()
-        except Malformed as why:
+        except MalformedReply as why:
             raise _malformed("account", why) from None
 
     async def cash(self) -> Decimal:
@@ -134,7 +134,7 @@ def _success(answer: Response) -> bool:
     return 200 <= answer.status < 300
 
 
-def _malformed(what: str, why: Malformed) -> BrokerUnavailable:
+def _malformed(what: str, why: MalformedReply) -> BrokerUnavailable:
     return BrokerUnavailable(
         f"Alpaca's answer about the {what} is malformed ({why}): if this lasts, look for a proxy in between and check "
         "status.alpaca.markets"

@@ -23,7 +23,7 @@ from typing import Any
 
 from openbell.brokers.alpaca.wire import Complaint
 from openbell.feeds.alpaca.refusals import KEYS_REFUSED
-from openbell.net.http import Bounds, Fault, HttpClient, HttpFailed
+from openbell.net.http import HttpClient, HttpFailed, HttpFault, RequestBounds
 from openbell.net.rates import Budget, backoff, retry_after
 from openbell.net.response import Response
 from openbell.trading.broker import BrokerError, BrokerRefused, BrokerUnavailable, OutcomeUnknown
@@ -65,7 +65,7 @@ class TradingHttp:
         # Uncompressed, so that the size of an answer can be checked while it is received.
         headers = {"APCA-API-KEY-ID": keys[0], "APCA-API-SECRET-KEY": keys[1], "Accept-Encoding": "identity"}
         # With the time without a byte alone, a slow answer could go on for ever.
-        bounds = Bounds(2 * timeout + 3.0, part=timeout, largest=LARGEST, connections=5)
+        bounds = RequestBounds(2 * timeout + 3.0, part=timeout, largest=LARGEST, connections=5)
         self._acts = HttpClient(url, headers, bounds, decode=True)
         self._reads = HttpClient(url, headers, bounds, decode=True)
         self._budget = Budget(PER_MINUTE)
@@ -125,7 +125,9 @@ class TradingHttp:
             except HttpFailed as error:
                 if not error.sent:
                     raise NotSent(str(error)) from None
-                raise NoAnswer("the answer is too large" if error.fault is Fault.LARGE_BODY else str(error)) from None
+                raise NoAnswer(
+                    "the answer is too large" if error.fault is HttpFault.LARGE_BODY else str(error)
+                ) from None
             finally:
                 self._budget.answered(headers, time.monotonic())
         if answer.status == 429 and (wait := retry_after(headers)):

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from openbell.brokers.alpaca.http import TradingHttp, describe
 from openbell.brokers.alpaca.states import total
 from openbell.brokers.alpaca.wire import (
-    Malformed,
+    MalformedReply,
     VendorOrder,
     activity_id,
     bracket,
@@ -22,7 +22,7 @@ from openbell.brokers.alpaca.wire import (
     read_order,
 )
 from openbell.net.response import Response
-from openbell.trading.broker import BrokerUnavailable, Execution
+from openbell.trading.broker import BrokerExecution, BrokerUnavailable
 from openbell.trading.orders import Order
 
 _FOLLOWED = 20
@@ -34,8 +34,8 @@ _DAY = 86_400
 _NOT_FOUND = 40_410_000
 
 
-class Reader:
-    """Reads orders, fills and the account. Raises `BrokerUnavailable`, and `Malformed` for contradicting answers."""
+class AlpacaReader:
+    """Reads orders, fills and the account. Raises `BrokerUnavailable`, and `MalformedReply` for contradicting answers."""
 
     def __init__(self, http: TradingHttp, secrets: tuple[str, ...]) -> None:
         self._http = http
@@ -51,21 +51,21 @@ class Reader:
         if root is None:
             return [], []
         if root.client_order_id != our_id:
-            raise Malformed("it has another client_order_id")
+            raise MalformedReply("it has another client_order_id")
         if not root.legs and (order.role.exit or bracket(order)):
             # Only the request by Alpaca's own id is documented to return the legs.
             root = await self.order(root.id) or root
         entries = await self._followed([root])
         legs = await self._followed([leg for entry in entries for leg in entry.legs])
         if any(leg.role is None for leg in legs):
-            raise Malformed(f"order {root.id} has an exit that is neither limit nor stop")
+            raise MalformedReply(f"order {root.id} has an exit that is neither limit nor stop")
         return entries, legs
 
     async def order(self, order_id: str) -> VendorOrder | None:
         """An order by Alpaca's id, with its legs; None if Alpaca does not have it."""
         return await self._read_order(f"/v2/orders/{quote(order_id, safe='')}", {"nested": "true"})
 
-    async def fills(self, orders: Sequence[VendorOrder], placed_at: float) -> dict[str, list[Execution]]:
+    async def fills(self, orders: Sequence[VendorOrder], placed_at: float) -> dict[str, list[BrokerExecution]]:
         """All fills of the given orders, by Alpaca's id."""
         after = datetime.fromtimestamp(int(placed_at) - _DAY, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {each.id: await self._fills_of(each, after) for each in orders if each.filled}
@@ -74,7 +74,7 @@ class Reader:
         """The account's equity and cash."""
         account = await self._json("account", "/v2/account", {})
         if not isinstance(account, dict):
-            raise Malformed("not an account")
+            raise MalformedReply("not an account")
         return {name: number(account.get(name)) for name in ("equity", "cash")}
 
     async def _followed(self, orders: Sequence[VendorOrder]) -> list[VendorOrder]:
@@ -89,19 +89,19 @@ class Reader:
             for order_id in missing:
                 replacement = await self.order(order_id)
                 if replacement is None:
-                    raise Malformed(f"order {order_id}, which replaced another, is missing")
+                    raise MalformedReply(f"order {order_id}, which replaced another, is missing")
                 found[order_id] = replacement
-        raise Malformed(f"an order was replaced more than {_FOLLOWED} times")
+        raise MalformedReply(f"an order was replaced more than {_FOLLOWED} times")
 
-    async def _fills_of(self, order: VendorOrder, after: str) -> list[Execution]:
+    async def _fills_of(self, order: VendorOrder, after: str) -> list[BrokerExecution]:
         """The fills of one order, each once, oldest first."""
-        found: dict[str, Execution] = {}
+        found: dict[str, BrokerExecution] = {}
         seen: set[str] = set()
         params = {"order_id": order.id, "after": after, "direction": "asc", "page_size": str(_PAGE)}
         for _ in range(_PAGES):
             rows = await self._json("fills", "/v2/account/activities/FILL", params)
             if not isinstance(rows, list):
-                raise Malformed("not a list of fills")
+                raise MalformedReply("not a list of fills")
             ids = [activity_id(row) for row in rows]
             for row in rows:
                 # Alpaca filters by order since July 2026; `read_fill` filters again.
@@ -112,7 +112,7 @@ class Reader:
                 return fills
             seen.update(ids)
             params["page_token"] = ids[-1]
-        raise Malformed(f"more than {_PAGES} pages of fills")
+        raise MalformedReply(f"more than {_PAGES} pages of fills")
 
     async def _read_order(self, path: str, params: dict[str, str]) -> VendorOrder | None:
         answer = await self._http.read(path, params)

@@ -23,7 +23,7 @@ from openbell.trading.alerts import Alert, Type
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book, Position
 from openbell.trading.fills import Fill
-from openbell.trading.orders import RESTING, Kind, Order, Side, State
+from openbell.trading.orders import RESTING, Order, OrderKind, OrderState, Side
 
 MOST_EXECUTIONS = 100
 """The newest are drawn; more cannot be told apart."""
@@ -43,9 +43,9 @@ class AccountOverlay:
     account: str
     """`paper` or `live`."""
     bars: Bars
-    executions: tuple[Execution, ...] = ()
+    executions: tuple[MarkedExecution, ...] = ()
     """Oldest first."""
-    levels: tuple[Level, ...] = ()
+    levels: tuple[AccountLevel, ...] = ()
     records: SymbolRecords | None = None
     """The records; None if they could not be read, and `note` says why."""
     not_drawn: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class AccountOverlay:
             shape["note"] = self.note
         return shape
 
-    def _execution(self, execution: Execution) -> dict[str, Any]:
+    def _execution(self, execution: MarkedExecution) -> dict[str, Any]:
         index = execution.index
         return {
             "x": index,
@@ -141,7 +141,7 @@ def _counted(count: int, name: str) -> str:
     return f"{count} {name if count == 1 else name.replace(' ', 's ', 1) + 's'}"
 
 
-def _nearest(levels: list[Level], bars: Bars) -> tuple[list[Level], int]:
+def _nearest(levels: list[AccountLevel], bars: Bars) -> tuple[list[AccountLevel], int]:
     """Returns the levels that are drawn, the highest first, and how many are not."""
     last = amounts.of_bar(bars.close[-1]) if len(bars) else ZERO
     chosen = sorted(levels, key=lambda level: (level.purpose is Purpose.ALERT, abs(level.price - last)))[:MOST_LEVELS]
@@ -173,7 +173,7 @@ def _alert(alert: Alert) -> dict[str, Any]:
     return {"alert_id": alert.id, "condition": {alert.type.value: amounts.text(alert.threshold or ZERO)}}
 
 
-class Effect(StrEnum):
+class PositionEffect(StrEnum):
     """What an execution did to the position."""
 
     ENTRY = "entry"
@@ -185,7 +185,7 @@ class Effect(StrEnum):
 
 
 @dataclass(slots=True)
-class Execution:
+class MarkedExecution:
     """The fills of one side in one bar."""
 
     index: int | None
@@ -202,7 +202,7 @@ class Execution:
     """Sum of price times quantity."""
     profit: Decimal = ZERO
     """The profit that it realised, before fees."""
-    effects: set[Effect] = field(default_factory=set)
+    effects: set[PositionEffect] = field(default_factory=set)
 
     @property
     def price(self) -> Decimal:
@@ -210,33 +210,33 @@ class Execution:
         return amounts.share(self.paid, self.quantity)
 
     @property
-    def effect(self) -> Effect:
+    def effect(self) -> PositionEffect:
         """What it did to the position."""
-        return Effect.REVERSAL if len(self.effects) > 1 else next(iter(self.effects))
+        return PositionEffect.REVERSAL if len(self.effects) > 1 else next(iter(self.effects))
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class MarkedExecutions:
     """The executions of a chart, oldest first, and how many fills it does not show."""
 
-    executions: tuple[Execution, ...]
+    executions: tuple[MarkedExecution, ...]
     earlier: int
     """The fills before the first bar."""
     hidden: int
     """The fills at times of which the chart shows no bar, such as extended hours."""
 
 
-def place(fills: Sequence[Fill], bars: Bars) -> Placed:
+def place(fills: Sequence[Fill], bars: Bars) -> MarkedExecutions:
     """Returns the executions of an account's fills in the instrument of `bars`; `fills` begins with the first of all.
 
     A fill belongs to the bar that contains its time: on paper, the minute in which it was filled.
     """
-    found: dict[tuple[int, Side], Execution] = {}
+    found: dict[tuple[int, Side], MarkedExecution] = {}
     indexes = _indexes(fills, bars)
     for index, (fill, effects, profit) in zip(indexes, _with_effects(fills), strict=True):
         if index < 0:
             continue
-        first = Execution(index if index < len(bars) else None, fill.side, fill.filled_at, fill.at)
+        first = MarkedExecution(index if index < len(bars) else None, fill.side, fill.filled_at, fill.at)
         shown = found.setdefault((index, fill.side), first)
         shown.count += 1
         with amounts.exact():
@@ -245,7 +245,7 @@ def place(fills: Sequence[Fill], bars: Bars) -> Placed:
             shown.profit += profit
         shown.effects |= effects
     executions = tuple(found[key] for key in sorted(found, key=lambda key: key[0]))
-    return Placed(executions, indexes.count(_EARLIER), indexes.count(_HIDDEN))
+    return MarkedExecutions(executions, indexes.count(_EARLIER), indexes.count(_HIDDEN))
 
 
 def _indexes(fills: Sequence[Fill], bars: Bars) -> list[int]:
@@ -261,16 +261,18 @@ def _indexes(fills: Sequence[Fill], bars: Bars) -> list[int]:
     return [int(each) for each in index]
 
 
-def _with_effects(fills: Iterable[Fill]) -> Iterator[tuple[Fill, set[Effect], Decimal]]:
+def _with_effects(fills: Iterable[Fill]) -> Iterator[tuple[Fill, set[PositionEffect], Decimal]]:
     """Yields each fill with what it did to the position and the profit that it realised."""
     book = Book(ZERO)
     for fill in fills:
         held, before = book.quantity(fill.symbol), book.realised
         book = book.after(fill)
         if held * fill.side.sign >= 0:
-            effects = {Effect.ENTRY}
+            effects = {PositionEffect.ENTRY}
         else:
-            effects = {Effect.EXIT, Effect.ENTRY} if fill.quantity > abs(held) else {Effect.EXIT}
+            effects = (
+                {PositionEffect.EXIT, PositionEffect.ENTRY} if fill.quantity > abs(held) else {PositionEffect.EXIT}
+            )
         yield fill, effects, book.realised - before
 
 
@@ -285,7 +287,7 @@ class Purpose(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class AccountLevel:
     """One horizontal line."""
 
     purpose: Purpose
@@ -297,13 +299,15 @@ class Level:
     """True for the exits of an entry that has not filled."""
 
 
-def position_level(position: Position) -> Level:
+def position_level(position: Position) -> AccountLevel:
     """Returns the line of a position's average price."""
     side = "long" if position.quantity > 0 else "short"
-    return Level(Purpose.AVERAGE, f"Avg · {side} {quantity_text(abs(position.quantity))}", position.average_price)
+    return AccountLevel(
+        Purpose.AVERAGE, f"Avg · {side} {quantity_text(abs(position.quantity))}", position.average_price
+    )
 
 
-def order_level(order: Order) -> Level | None:
+def order_level(order: Order) -> AccountLevel | None:
     """Returns the line of a working order; None if it has no price.
 
     A stop-limit order is drawn at its stop price until that is reached, then at its limit.
@@ -316,25 +320,25 @@ def order_level(order: Order) -> Level | None:
         text = f"{order.side.capitalize()} {order.kind.replace('_', ' ')} {quantity_text(order.remaining)}"
     else:
         text = f"{purpose.capitalize()} · {size}"
-    if order.state is State.HELD:
+    if order.state is OrderState.HELD:
         text += " after entry"
-    elif order.state not in RESTING or order.state is State.CANCELLING:
+    elif order.state not in RESTING or order.state is OrderState.CANCELLING:
         text += f" ({order.state})"
-    return Level(purpose, text, price, order.id, order.state is State.HELD)
+    return AccountLevel(purpose, text, price, order.id, order.state is OrderState.HELD)
 
 
 def purpose_of(order: Order) -> Purpose:
     """Returns what an order is for: one that only reduces a position is a stop or a target."""
     if not order.role.exit and order.opening > ZERO:
         return Purpose.ORDER
-    return Purpose.TARGET if order.kind is Kind.LIMIT else Purpose.STOP
+    return Purpose.TARGET if order.kind is OrderKind.LIMIT else Purpose.STOP
 
 
-def alert_level(alert: Alert) -> Level | None:
+def alert_level(alert: Alert) -> AccountLevel | None:
     """Returns the line of an alert; None if its condition is no price."""
     if alert.threshold is None:
         return None
-    return Level(
+    return AccountLevel(
         Purpose.ALERT, "Alert above" if alert.type is Type.PRICE_ABOVE else "Alert below", alert.threshold, alert.id
     )
 

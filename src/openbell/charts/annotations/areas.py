@@ -11,8 +11,8 @@ import numpy as np
 from openbell.charts.annotations.overrides import FILL, LINE, TEXT, Overrides
 from openbell.charts.annotations.place import (
     Annotation,
+    AnnotationPlace,
     Font,
-    Place,
     arrow_head,
     bordered,
     corners,
@@ -45,7 +45,7 @@ _COLORS: tuple[Color, ...] = (
 _BAND_OPACITY = 0.12
 
 
-def _area(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> Box:
+def _area(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace) -> Box:
     """Returns the rectangle between both corners; from top to bottom if the annotation has no prices."""
     x1, x2 = place.x(annotation.times["startDatetime"]), place.x(annotation.times["endDatetime"])
     if overrides.shows("extendRight", False):
@@ -57,13 +57,13 @@ def _area(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> B
     return corners(place, x1, x2, *tops)
 
 
-def _shown(area: Box, place: Place) -> bool:
+def _shown(area: Box, place: AnnotationPlace) -> bool:
     box = place.box
     across = area.right >= box.left and area.left <= box.right
     return across and area.bottom >= box.top and area.top <= box.bottom
 
 
-def _rectangle(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> list[Item]:
+def _rectangle(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace) -> list[Item]:
     area = _area(annotation, overrides, place)
     if not _shown(area, place):
         return []
@@ -79,11 +79,11 @@ def _middle(low: float, high: float, least: float, most: float) -> float:
     return (max(low, least) + min(high, most)) / 2
 
 
-def _date_range(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> list[Item]:
+def _date_range(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace) -> list[Item]:
     return _range(annotation, overrides, place, [_span(annotation, place)])
 
 
-def _date_price_range(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> list[Item]:
+def _date_price_range(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace) -> list[Item]:
     start, end = annotation.prices["startPrice"], annotation.prices["endPrice"]
     return _range(
         annotation,
@@ -93,7 +93,7 @@ def _date_price_range(annotation: ConfigAnnotation, overrides: Overrides, place:
     )
 
 
-def _range(annotation: ConfigAnnotation, overrides: Overrides, place: Place, stats: list[str]) -> list[Item]:
+def _range(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace, stats: list[str]) -> list[Item]:
     area = _area(annotation, overrides, place)
     if not _shown(area, place):
         return []
@@ -122,7 +122,7 @@ def _range(annotation: ConfigAnnotation, overrides: Overrides, place: Place, sta
     return items + label(place, x, under + font.height(lines) / 2 + 4, lines, font)
 
 
-def _span(annotation: ConfigAnnotation, place: Place) -> str:
+def _span(annotation: ConfigAnnotation, place: AnnotationPlace) -> str:
     """Returns the number of bars and the time of a range, such as `12 bars, 3d 4h`."""
     start, end = annotation.times["startDatetime"], annotation.times["endDatetime"]
     bars = round((place.x(end) - place.x(start)) / place.picture.slot)
@@ -132,7 +132,7 @@ def _span(annotation: ConfigAnnotation, place: Place) -> str:
     return f"{bars:,} bars, {' '.join(shown)}".replace("-", "−")
 
 
-def position_span(annotation: ConfigAnnotation, place: Place) -> tuple[float, float]:
+def position_span(annotation: ConfigAnnotation, place: AnnotationPlace) -> tuple[float, float]:
     """Returns both ends of a position: by default from three quarters of the bars to the last one."""
     x, times = place.picture.x, annotation.times
     start = place.x(times["startDatetime"]) if "startDatetime" in times else float(x[int(0.75 * (len(x) - 1))])
@@ -141,7 +141,7 @@ def position_span(annotation: ConfigAnnotation, place: Place) -> tuple[float, fl
     return start, max(end, start + place.picture.slot * (_LEAST_BARS if "endDatetime" not in times else 1.0))
 
 
-def _position(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> list[Item]:
+def _position(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace) -> list[Item]:
     theme, prices = place.picture.theme, annotation.prices
     entry, target, stop = prices["entryPrice"], prices["targetPrice"], prices["stopPrice"]
     start, end = position_span(annotation, place)
@@ -164,7 +164,9 @@ def _position(annotation: ConfigAnnotation, overrides: Overrides, place: Place) 
     return items + (_labels(annotation, overrides, place, start, end) if overrides.shows("showLabel") else [])
 
 
-def _labels(annotation: ConfigAnnotation, overrides: Overrides, place: Place, start: float, end: float) -> list[Item]:
+def _labels(
+    annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace, start: float, end: float
+) -> list[Item]:
     theme, prices = place.picture.theme, annotation.prices
     entry, target, stop = prices["entryPrice"], prices["targetPrice"], prices["stopPrice"]
     x = (max(start, place.box.left) + min(end, place.box.right)) / 2
@@ -190,7 +192,7 @@ def ratio(entry: float, target: float, stop: float) -> str:
     return f"{found:,.2f}" if found < 1e9 else "–"
 
 
-def _retracement(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> list[Item]:
+def _retracement(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace) -> list[Item]:
     start, end = annotation.prices["startPrice"], annotation.prices["endPrice"]
     x1, x2 = place.x(annotation.times["startDatetime"]), place.x(annotation.times["endDatetime"])
     items = segment(
@@ -224,7 +226,7 @@ def _retracement(annotation: ConfigAnnotation, overrides: Overrides, place: Plac
     return items + label(place, (max(left, place.box.left) + min(right, place.box.right)) / 2, top, text, font)
 
 
-def _label(place: Place, overrides: Overrides, text: str, left: float, y: float, color: Color) -> list[Item]:
+def _label(place: AnnotationPlace, overrides: Overrides, text: str, left: float, y: float, color: Color) -> list[Item]:
     """Returns the label of a level: left of its line, or on it if there is no room."""
     font = font_of(overrides, color, 11.0)
     if left - place.box.left > font.width([text]) + 12:

@@ -8,9 +8,9 @@ from openbell.charts.annotations import areas, lines
 from openbell.charts.annotations.areas import position_span
 from openbell.charts.annotations.lines import trend_ends
 from openbell.charts.annotations.overrides import Overrides
-from openbell.charts.annotations.place import Place, crosses, x_of
+from openbell.charts.annotations.place import AnnotationPlace, crosses, x_of
 from openbell.charts.config.model import ConfigAnnotation
-from openbell.charts.panels import Mark, Panel, Picture, TimeMark
+from openbell.charts.panels import ChartPicture, Mark, Panel, TimeMark
 from openbell.charts.scene import Layer
 from openbell.charts.themes import Theme
 from openbell.charts.time_axis import zone_of
@@ -20,11 +20,11 @@ ANNOTATIONS = {each.name: each for each in (*lines.ANNOTATIONS, *areas.ANNOTATIO
 _VERTICAL = "Vertical Line"
 
 
-def draw_all(layer: Layer, drawings: Iterable[ConfigAnnotation], picture: Picture, panel: Panel) -> None:
+def draw_all(layer: Layer, drawings: Iterable[ConfigAnnotation], picture: ChartPicture, panel: Panel) -> None:
     """Draws over a panel. Panels below the price get only the drawings that cross all panels."""
     if not len(picture.bars):
         return
-    place = Place(picture, panel)
+    place = AnnotationPlace(picture, panel)
     for drawing in drawings:
         annotation = ANNOTATIONS[drawing.kind.name]
         if panel.indicator is None or annotation.every_panel:
@@ -41,7 +41,7 @@ def marks_of(drawings: Iterable[ConfigAnnotation], theme: Theme) -> tuple[Mark, 
     return tuple(found)
 
 
-def time_marks_of(drawings: Iterable[ConfigAnnotation], picture: Picture) -> list[TimeMark]:
+def time_marks_of(drawings: Iterable[ConfigAnnotation], picture: ChartPicture) -> list[TimeMark]:
     """Returns the times that are written at the time axis."""
     if not len(picture.bars):
         return []
@@ -58,15 +58,15 @@ def time_marks_of(drawings: Iterable[ConfigAnnotation], picture: Picture) -> lis
     return found
 
 
-def outside(drawings: Sequence[ConfigAnnotation], picture: Picture, panel: Panel) -> list[int]:
+def outside(drawings: Sequence[ConfigAnnotation], picture: ChartPicture, panel: Panel) -> list[int]:
     """Returns the positions of the drawings of which nothing is seen, because their times or prices are not shown."""
     if not len(picture.bars):
         return list(range(len(drawings)))
-    place = Place(picture, panel)
+    place = AnnotationPlace(picture, panel)
     return [at for at, each in enumerate(drawings) if not _seen(each, place)]
 
 
-def _seen(drawing: ConfigAnnotation, place: Place) -> bool:
+def _seen(drawing: ConfigAnnotation, place: AnnotationPlace) -> bool:
     overrides, area = Overrides(drawing.override), place.box
     if drawing.kind.name in {"Trend Line", "Arrow Marker"}:
         return crosses(area, *trend_ends(drawing, overrides, place))

@@ -7,7 +7,7 @@ import numpy as np
 from openbell.charts.annotations.overrides import FILL, LINE, TEXT, Overrides
 from openbell.charts.annotations.place import (
     Annotation,
-    Place,
+    AnnotationPlace,
     arrow_head,
     font_of,
     label,
@@ -30,7 +30,7 @@ _AWAY = (36.0, -44.0)
 _TEXT = TEXT | FILL
 
 
-def _level(place: Place, price: float, overrides: Overrides, dash: str) -> list[Item]:
+def _level(place: AnnotationPlace, price: float, overrides: Overrides, dash: str) -> list[Item]:
     y = place.y(price)
     color = overrides.color("lineColor", place.picture.theme.accent)
     if not place.box.top <= y <= place.box.bottom:
@@ -39,7 +39,7 @@ def _level(place: Place, price: float, overrides: Overrides, dash: str) -> list[
     return [Stroke(edges, np.array([y, y]), color, overrides.number("lineWidth", 1.5), overrides.dash(dash))]
 
 
-def _horizontal(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> list[Item]:
+def _horizontal(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace) -> list[Item]:
     price = annotation.prices["price"]
     items = _level(place, price, overrides, "solid")
     if items and overrides.shows("showLabel"):
@@ -50,7 +50,7 @@ def _horizontal(annotation: ConfigAnnotation, overrides: Overrides, place: Place
     return items
 
 
-def _order(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> list[Item]:
+def _order(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace) -> list[Item]:
     price = annotation.prices["price"]
     items = _level(place, price, overrides, "dashed")
     if items and overrides.shows("showLabel"):
@@ -63,7 +63,7 @@ def _order(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> 
     return items
 
 
-def _vertical(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> list[Item]:
+def _vertical(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace) -> list[Item]:
     x = place.x(annotation.times["datetime"])
     area, color = place.box, overrides.color("lineColor", place.picture.theme.accent)
     if not area.left <= x <= area.right:
@@ -78,7 +78,7 @@ def _vertical(annotation: ConfigAnnotation, overrides: Overrides, place: Place) 
     return items
 
 
-def _ends(annotation: ConfigAnnotation, place: Place) -> tuple[tuple[float, float], tuple[float, float]]:
+def _ends(annotation: ConfigAnnotation, place: AnnotationPlace) -> tuple[tuple[float, float], tuple[float, float]]:
     return (
         (place.x(annotation.times["startDatetime"]), place.y(annotation.prices["startPrice"])),
         (place.x(annotation.times["endDatetime"]), place.y(annotation.prices["endPrice"])),
@@ -86,7 +86,7 @@ def _ends(annotation: ConfigAnnotation, place: Place) -> tuple[tuple[float, floa
 
 
 def trend_ends(
-    annotation: ConfigAnnotation, overrides: Overrides, place: Place
+    annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Returns the ends of a trend line, the left one first; the right one at the edge if the line is extended."""
     one, two = sorted(_ends(annotation, place))
@@ -96,14 +96,14 @@ def trend_ends(
     return one, two
 
 
-def _trend(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> list[Item]:
+def _trend(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace) -> list[Item]:
     color = overrides.color("lineColor", place.picture.theme.accent)
     one, two = trend_ends(annotation, overrides, place)
     items = segment(place, one, two, color, overrides.number("lineWidth", 2.0), overrides.dash())
     return items + _beside(annotation, overrides, place, one, two)
 
 
-def _arrow(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> list[Item]:
+def _arrow(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace) -> list[Item]:
     color = overrides.color("arrowColor", overrides.color("lineColor", place.picture.theme.accent))
     start, tip = _ends(annotation, place)
     items = segment(place, start, tip, color, overrides.number("lineWidth", 2.5), overrides.dash())
@@ -112,7 +112,11 @@ def _arrow(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> 
 
 
 def _beside(
-    annotation: ConfigAnnotation, overrides: Overrides, place: Place, one: tuple[float, float], two: tuple[float, float]
+    annotation: ConfigAnnotation,
+    overrides: Overrides,
+    place: AnnotationPlace,
+    one: tuple[float, float],
+    two: tuple[float, float],
 ) -> list[Item]:
     """Returns the text above the middle of two points, and the change of the price at its end."""
     lines = lines_of(annotation.text) if overrides.shows("showLabel") else []
@@ -124,15 +128,15 @@ def _beside(
     return label(place, x, y - font.height(lines) / 2 - 8, lines, font)
 
 
-def _up(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> list[Item]:
+def _up(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace) -> list[Item]:
     return _mark(annotation, overrides, place, 1.0)
 
 
-def _down(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> list[Item]:
+def _down(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace) -> list[Item]:
     return _mark(annotation, overrides, place, -1.0)
 
 
-def _mark(annotation: ConfigAnnotation, overrides: Overrides, place: Place, way: float) -> list[Item]:
+def _mark(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace, way: float) -> list[Item]:
     """Draws an arrow with its tip at the price, and the text at its other end. `way` is 1 for an arrow that points up."""
     x, y = place.x(annotation.times["datetime"]), place.y(annotation.prices["price"])
     if not place.holds(x, y):
@@ -150,7 +154,7 @@ def _mark(annotation: ConfigAnnotation, overrides: Overrides, place: Place, way:
     return items
 
 
-def _text(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> list[Item]:
+def _text(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace) -> list[Item]:
     x, y = place.x(annotation.times["datetime"]), place.y(annotation.prices["price"])
     if not place.holds(x, y) or not overrides.shows("showLabel"):
         return []
@@ -160,7 +164,7 @@ def _text(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> l
     return label(place, x, y, lines_of(annotation.text), font, "left", ground)
 
 
-def _callout(annotation: ConfigAnnotation, overrides: Overrides, place: Place) -> list[Item]:
+def _callout(annotation: ConfigAnnotation, overrides: Overrides, place: AnnotationPlace) -> list[Item]:
     x, y = place.x(annotation.times["datetime"]), place.y(annotation.prices["price"])
     if not place.holds(x, y):
         return []

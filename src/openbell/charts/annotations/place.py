@@ -12,7 +12,7 @@ from openbell.charts import fonts
 from openbell.charts.annotations.overrides import Dash, Overrides
 from openbell.charts.config.model import ConfigAnnotation
 from openbell.charts.numbers import NumberFormat, decimals_for, percent
-from openbell.charts.panels import TITLE_ROW, Panel, Picture
+from openbell.charts.panels import TITLE_ROW, ChartPicture, Panel
 from openbell.charts.scene import Anchor, Band, Box, Boxes, Color, Item, Label, Stroke, box
 from openbell.charts.themes import faded
 from openbell.market.bars import Values
@@ -29,10 +29,10 @@ _SPACING = 1.3
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AnnotationPlace:
     """A panel of a picture that has at least one bar."""
 
-    picture: Picture
+    picture: ChartPicture
     panel: Panel
 
     @property
@@ -70,7 +70,7 @@ class Place:
         return self.box.left <= x <= self.box.right and self.box.top <= y <= self.box.bottom
 
 
-def x_of(picture: Picture, moment: float) -> float:
+def x_of(picture: ChartPicture, moment: float) -> float:
     """Returns the x of a time in seconds."""
     time, x = picture.bars.time, picture.x
     first, last, length = float(time[0]), float(time[-1]), picture.bars.timeframe.seconds
@@ -85,7 +85,12 @@ def x_of(picture: Picture, moment: float) -> float:
 
 
 def segment(
-    place: Place, one: tuple[float, float], two: tuple[float, float], color: Color, width: float, dash: Dash | None
+    place: AnnotationPlace,
+    one: tuple[float, float],
+    two: tuple[float, float],
+    color: Color,
+    width: float,
+    dash: Dash | None,
 ) -> list[Item]:
     """Returns a straight line between two points, cut near the edges of the panel; nothing if it is outside."""
     cut = _cut(place.box, one, two, _MARGIN)
@@ -167,7 +172,9 @@ def triangle(points: list[tuple[float, float]], color: Color) -> list[Item]:
     return [Band(np.array(x), np.array(upper), np.array(lower), color)]
 
 
-def arrow_head(place: Place, start: tuple[float, float], tip: tuple[float, float], color: Color) -> list[Item]:
+def arrow_head(
+    place: AnnotationPlace, start: tuple[float, float], tip: tuple[float, float], color: Color
+) -> list[Item]:
     """Returns the head of an arrow that points from `start` to `tip`."""
     if not place.holds(*tip):
         return []
@@ -191,7 +198,7 @@ def bordered(area: Box, fill: Color, line: Color, width: float, dash: Dash | Non
     return items
 
 
-def corners(place: Place, x1: float, x2: float, y1: float, y2: float) -> Box:
+def corners(place: AnnotationPlace, x1: float, x2: float, y1: float, y2: float) -> Box:
     """Returns the rectangle between two points, cut near the edges of the panel."""
     area = place.box
 
@@ -239,7 +246,7 @@ def font_of(overrides: Overrides, color: Color, size: float = 12.0, bold: bool =
 
 
 def label(
-    place: Place,
+    place: AnnotationPlace,
     x: float,
     y: float,
     lines: list[str],
@@ -269,7 +276,7 @@ def label(
     return items
 
 
-Paint = Callable[[ConfigAnnotation, Overrides, Place], list[Item]]
+Paint = Callable[[ConfigAnnotation, Overrides, AnnotationPlace], list[Item]]
 
 
 @dataclass(frozen=True, slots=True)

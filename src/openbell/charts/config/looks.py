@@ -13,7 +13,7 @@ from openbell.charts.annotations.catalogue import ANNOTATIONS
 from openbell.charts.annotations.overrides import OVERRIDES, color_of, number_of
 from openbell.charts.config.model import ChartConfig, ConfigAnnotation, ConfigStudy
 from openbell.charts.config.plots import VOLUME, bar_colors, has_histogram, has_volume, line_of, styles_of
-from openbell.charts.look import CandleColors, Look, Options
+from openbell.charts.look import CandleColors, ChartOptions, Look
 from openbell.charts.zones import zone_called
 from openbell.indicators.registry import all_indicators
 
@@ -73,7 +73,7 @@ def look_of(config: ChartConfig, scale: float = 1.0) -> Look:
     )
 
 
-def options_of(config: ChartConfig) -> Options:
+def options_of(config: ChartConfig) -> ChartOptions:
     """Returns the options. Overrides that `unsupported` reports have no effect."""
     given = config.override
     chosen: dict[str, Any] = {name: given[key] for key, name in SWITCHES.items() if isinstance(given.get(key), bool)}
@@ -85,7 +85,7 @@ def options_of(config: ChartConfig) -> Options:
         if study.study.short == VOLUME:
             found = {name: color_of(study.override.get(key)) for key, name in VOLUME_COLORS.items()}
             chosen |= {name: color for name, color in found.items() if color is not None}
-    return Options(
+    return ChartOptions(
         zone=zone_called(config.timezone),
         shift_right=config.shift_right,
         watermark=config.watermark,

@@ -18,7 +18,7 @@ from openbell.charts.studies.study import Plot
 from openbell.indicators.averages import sma, wilder
 from openbell.indicators.catalogue.atr import atr
 from openbell.indicators.catalogue.dpo import lag
-from openbell.indicators.channels import ZERO, Channels, Fill, Line
+from openbell.indicators.channels import ZERO, Channels, FilledBand, Line
 from openbell.indicators.evaluation import SMOOTHED, IndicatorChanges, IndicatorRequest
 from openbell.indicators.registry import all_indicators, get
 from openbell.indicators.spec import Indicator, Parameter, Setting
@@ -236,7 +236,7 @@ def _simple_keltner(bars: Bars, length: int, multiplier: float, atr_length: int)
     middle, width = sma(bars.close, length), multiplier * atr(bars, atr_length)
     upper, lower = middle + width, middle - width
     lines = (Line("upper", upper), Line("middle", middle), Line("lower", lower))
-    return Channels(lines=lines, fills=(Fill(upper, lower),))
+    return Channels(lines=lines, fills=(FilledBand(upper, lower),))
 
 
 def centered_dpo() -> Indicator:

@@ -14,7 +14,7 @@ from typing import Any
 
 from openbell.charts.config.annotation_kinds import KINDS, TYPES, AnnotationKind, Coordinate, kind_of
 from openbell.charts.config.model import ConfigAnnotation, ConfigStudy
-from openbell.charts.config.problems import Problems, is_finite, shorten
+from openbell.charts.config.problems import ConfigProblems, is_finite, shorten
 from openbell.charts.config.ranges import EARLIEST, LATEST_YEAR
 from openbell.charts.studies import catalogue
 from openbell.charts.studies.study import Input, Study
@@ -33,7 +33,7 @@ _ANNOTATION_KEYS = ("type", "name", "coordinates", "input", "style", "override",
 _SIDES = {"Long Position": 1, "Short Position": -1}
 
 
-def read_studies(value: object, problems: Problems) -> tuple[ConfigStudy, ...]:
+def read_studies(value: object, problems: ConfigProblems) -> tuple[ConfigStudy, ...]:
     """Returns the studies that can be read; the others are problems."""
     if value is None:
         return ()
@@ -54,7 +54,7 @@ def read_studies(value: object, problems: Problems) -> tuple[ConfigStudy, ...]:
     return tuple(found)
 
 
-def _read_study(raw: object, at: str, problems: Problems) -> ConfigStudy | None:
+def _read_study(raw: object, at: str, problems: ConfigProblems) -> ConfigStudy | None:
     if isinstance(raw, str):
         raw = {"name": raw}
     if not isinstance(raw, Mapping):
@@ -86,7 +86,7 @@ def _read_study(raw: object, at: str, problems: Problems) -> ConfigStudy | None:
     return ConfigStudy(study, _inputs(study, raw, at, problems), override, forced is True)
 
 
-def _inputs(study: Study, raw: Mapping[str, Any], at: str, problems: Problems) -> dict[str, Setting]:
+def _inputs(study: Study, raw: Mapping[str, Any], at: str, problems: ConfigProblems) -> dict[str, Setting]:
     given: dict[str, object] = {}
     where = "input" if "input" in raw else "inputs"
     for key in ("inputs", "input"):
@@ -132,7 +132,7 @@ def _mended(known: Input, value: object) -> str:
     return f"Set {known.name} to {known.default}"
 
 
-def read_annotations(value: object, problems: Problems) -> tuple[ConfigAnnotation, ...]:
+def read_annotations(value: object, problems: ConfigProblems) -> tuple[ConfigAnnotation, ...]:
     """Returns the drawings that can be read; the others are problems."""
     if value is None:
         return ()
@@ -143,7 +143,7 @@ def read_annotations(value: object, problems: Problems) -> tuple[ConfigAnnotatio
     return tuple(each for each in read if each is not None)
 
 
-def _read_annotation(raw: object, at: str, problems: Problems) -> ConfigAnnotation | None:
+def _read_annotation(raw: object, at: str, problems: ConfigProblems) -> ConfigAnnotation | None:
     if not isinstance(raw, Mapping):
         problems.error(at, f"a drawing must be an object with a type, not {shorten(raw)}")
         return None
@@ -179,7 +179,7 @@ def _read_annotation(raw: object, at: str, problems: Problems) -> ConfigAnnotati
 
 
 def _coordinates(
-    kind: AnnotationKind, place: Mapping[Any, Any], at: str, problems: Problems
+    kind: AnnotationKind, place: Mapping[Any, Any], at: str, problems: ConfigProblems
 ) -> dict[str, float | datetime | str]:
     found: dict[str, float | datetime | str] = {}
     for name in kind.required:
@@ -197,7 +197,7 @@ def _coordinates(
     return found
 
 
-def _check_sides(kind: AnnotationKind, prices: Mapping[str, float], at: str, problems: Problems) -> None:
+def _check_sides(kind: AnnotationKind, prices: Mapping[str, float], at: str, problems: ConfigProblems) -> None:
     """Adds an error for each price of a position that lies on the wrong side of its entry: a target would be a loss."""
     sign = _SIDES.get(kind.name, 0)
     if not sign or not {"entryPrice", "targetPrice", "stopPrice"} <= set(prices):
@@ -212,7 +212,7 @@ def _check_sides(kind: AnnotationKind, prices: Mapping[str, float], at: str, pro
             )
 
 
-def _price(field: str, value: object, problems: Problems) -> float | None:
+def _price(field: str, value: object, problems: ConfigProblems) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value) or value <= 0:
         problems.error(
             field,
@@ -230,7 +230,7 @@ def _finite(value: float) -> bool:
         return False
 
 
-def _time(field: str, value: object, problems: Problems) -> datetime | None:
+def _time(field: str, value: object, problems: ConfigProblems) -> datetime | None:
     try:
         if not isinstance(value, str) or len(value) > 40:
             raise ValueError
@@ -250,7 +250,7 @@ def _time(field: str, value: object, problems: Problems) -> datetime | None:
     return found
 
 
-def _text(field: str, value: object, problems: Problems) -> str | None:
+def _text(field: str, value: object, problems: ConfigProblems) -> str | None:
     if not isinstance(value, str) or len(value) > LONGEST_TEXT:
         problems.error(field, f"text must have at most {LONGEST_TEXT} characters")
         return None

@@ -14,7 +14,7 @@ from typing import Any
 
 from openbell.charts.config.choices import PRESETS
 from openbell.charts.config.model import ChartConfig, ConfigAnnotation, ConfigStudy
-from openbell.charts.config.ranges import Bounds, bounds_of
+from openbell.charts.config.ranges import RangeBounds, bounds_of
 
 _MOMENT = timedelta(milliseconds=1)
 """The smallest step of the vendor's times."""
@@ -98,7 +98,7 @@ def _settled_drawing(drawing: ConfigAnnotation, config: ChartConfig, now: dateti
 
 def _position_start(config: ChartConfig, now: datetime) -> datetime:
     """Returns the time at three quarters of what a chart shows."""
-    bounds = Bounds(None, now) if config.range is None else bounds_of(config.range, now)
+    bounds = RangeBounds(None, now) if config.range is None else bounds_of(config.range, now)
     shown = timedelta(seconds=_SHOWN_BARS * _seconds(config.interval))
     start = max(bounds.end - shown, datetime(1900, 1, 1, tzinfo=UTC)) if bounds.start is None else bounds.start
     return _whole(start + (bounds.end - start) * 3 / 4)

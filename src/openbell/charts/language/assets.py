@@ -8,8 +8,13 @@ from dataclasses import dataclass
 from functools import cache
 
 from openbell.charts.language.instruments.catalogue import all_instruments, by_ticker
-from openbell.charts.language.instruments.exchanges import NamedExchange, joined_pair, pair, with_quote
-from openbell.charts.language.instruments.exchanges import exchanges_by_name
+from openbell.charts.language.instruments.exchanges import (
+    NamedExchange,
+    exchanges_by_name,
+    joined_pair,
+    pair,
+    with_quote,
+)
 from openbell.charts.language.instruments.named import InstrumentKind, Named
 from openbell.charts.language.spans import Detection, Phrases, text_of
 from openbell.charts.language.words import Word, words_of

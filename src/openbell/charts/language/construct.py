@@ -16,7 +16,7 @@ from openbell.charts.language.choosing import NoInstrument, choose
 from openbell.charts.language.clauses import ClauseFound, clauses_in, positions_in
 from openbell.charts.language.intervals import IntervalFound, intervals_in
 from openbell.charts.language.spans import NEGATIONS, Detection, longest, negated
-from openbell.charts.language.studies import Comparison, EveryStudy, LooseInput, StudyFound, studies_in
+from openbell.charts.language.studies import EveryStudy, LooseInput, StudyFound, studies_in
 from openbell.charts.language.study_words import joined_names, study_phrases
 from openbell.charts.language.time_ranges import RangeFound, UnclearRange, ranges_in
 from openbell.charts.language.words import Speller, Word, common_words, split_lengths, words_of
@@ -338,4 +338,4 @@ def _is_strange(word: Word) -> bool:
     return text not in known and text.removesuffix("s") not in known and text not in asset_words()
 
 
-__all__ = ["Comparison", "Construction", "NoInstrument", "PerpetualFound", "Wishes", "construct", "interval_for"]
+__all__ = ["ComparisonClause", "Construction", "NoInstrument", "PerpetualFound", "Wishes", "construct", "interval_for"]

@@ -63,11 +63,11 @@ class EveryStudy:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparisonClause:
     """`relative strength of A against B`, which is not the RSI."""
 
 
-StudyMeaning = StudyFound | LooseInput | EveryStudy | Comparison
+StudyMeaning = StudyFound | LooseInput | EveryStudy | ComparisonClause
 
 
 def studies_in(words: Sequence[Word], taken: frozenset[int]) -> Iterator[Detection[StudyMeaning]]:
@@ -88,7 +88,7 @@ def studies_in(words: Sequence[Word], taken: frozenset[int]) -> Iterator[Detecti
         if word.text in {"indicator", "indicators", "studies", "overlays"} and not word.is_number:
             yield Detection(at, at + 1, EveryStudy())
         if _is_comparison(words, at):
-            yield Detection(at, at + 3, Comparison())
+            yield Detection(at, at + 3, ComparisonClause())
 
 
 def _names(words: Sequence[Word]) -> list[tuple[int, int, Study]]:

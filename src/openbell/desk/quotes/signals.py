@@ -16,7 +16,7 @@ from openbell.market.errors import InsufficientData, NotCovered, UnknownSymbol
 from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.price_history import percent_change, previous_close
 from openbell.market.timeframes import Timeframe
-from openbell.signals.crossings import NEEDED, Crossings, find_crossings
+from openbell.signals.crossings import NEEDED, SignalCrossings, find_crossings
 from openbell.signals.series import Signals, SignalSeries
 
 _KEPT = 4
@@ -45,7 +45,7 @@ class WatchedRow:
     change_day: float | None
     """In per cent since the previous close; None if the minutes do not have it."""
     rsi: float
-    crossings: Crossings
+    crossings: SignalCrossings
 
 
 _Row = tuple[Bars, Bars, WatchedRow]

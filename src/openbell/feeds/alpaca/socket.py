@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from openbell.feeds.alpaca import refusals
-from openbell.feeds.alpaca.wire import Malformed, Row, read_message, read_row
+from openbell.feeds.alpaca.wire import MalformedMessage, Row, read_message, read_row
 from openbell.market.bars import Bars, make
 from openbell.market.errors import FeedUnavailable, SettingsError
 from openbell.market.instruments import Instrument
@@ -156,7 +156,7 @@ class Socket:
         instrument = self._instruments.get(symbol) if isinstance(symbol, str) else None
         try:
             row = read_row(item)
-        except Malformed as why:
+        except MalformedMessage as why:
             log.warning("dropped a bar of Alpaca's stream (%s): %s", instrument or "no symbol", why)
             self._on_bad()
         else:
@@ -177,7 +177,7 @@ async def _as_feed_unavailable() -> AsyncIterator[None]:
 
     try:
         yield
-    except Malformed as why:
+    except MalformedMessage as why:
         raise refusals.unreadable("stream", str(why)) from None
     except ConnectionClosed:
         raise FeedUnavailable("Alpaca's stream broke off") from None

@@ -57,7 +57,7 @@ class UncertainSpans:
         self.spans = [span for span in self.spans if span not in spans]
 
 
-class Stream:
+class MinuteStream:
     """One stream of the feed."""
 
     def __init__(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from openbell.feeds.ccxt_exchange.candles import fetch, to_bars
-from openbell.feeds.ccxt_exchange.connection import MALFORMED, Connection, describe, together
+from openbell.feeds.ccxt_exchange.connection import MALFORMED, ExchangeConnection, describe, together
 from openbell.feeds.port import Batch
 from openbell.market.bars import MINUTE, Bars, merge
 from openbell.market.clock import Clock
@@ -48,7 +48,7 @@ class CandleStream:
     """One stream. Minutes that the socket did not receive, or all minutes without a socket, are fetched by HTTP."""
 
     def __init__(
-        self, connection: Connection, clock: Clock, recent: RecentBars, socket: CandleSocket | None, since: int
+        self, connection: ExchangeConnection, clock: Clock, recent: RecentBars, socket: CandleSocket | None, since: int
     ) -> None:
         self._connection = connection
         self._clock = clock
@@ -148,7 +148,7 @@ class CandleSocket:
     does not reconnect; the caller fetches the gap.
     """
 
-    def __init__(self, connection: Connection, exchange: Any, errors: Any, symbols: Sequence[str]) -> None:
+    def __init__(self, connection: ExchangeConnection, exchange: Any, errors: Any, symbols: Sequence[str]) -> None:
         self._name = connection.exchange
         self._exchange = exchange
         self._errors = errors
@@ -214,7 +214,7 @@ class CandleSocket:
 class Sockets:
     """Opens the sockets of one feed. Pauses if they keep breaking, because some networks block WebSockets."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ExchangeConnection) -> None:
         self._connection = connection
         self._short_lived = 0
         self._paused_until = 0.0

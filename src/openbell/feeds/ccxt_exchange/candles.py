@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from openbell.feeds.ccxt_exchange.connection import Connection, together
+from openbell.feeds.ccxt_exchange.connection import ExchangeConnection, together
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.clock import iso
@@ -53,7 +53,7 @@ def to_bars(series: Series, rows: Sequence[Sequence[Any]], now: float) -> Bars:
     return found.take(~bad) if bad.any() else found
 
 
-async def fetch(connection: Connection, series: Series, start: int, end: int, now: float) -> Bars:
+async def fetch(connection: ExchangeConnection, series: Series, start: int, end: int, now: float) -> Bars:
     """Returns the bars that opened in [start, end) and are closed at `now`, fetched page by page.
 
     The next pages are requested concurrently, twice as many each time, as long as every page is complete: where candles are
@@ -92,7 +92,7 @@ def _next_page(page: Bars, inside: Bars, after: int, end: int) -> int:
     return end if len(page) and page.time[-1] >= end else after
 
 
-async def page_size(connection: Connection) -> int:
+async def page_size(connection: ExchangeConnection) -> int:
     """Returns the maximum number of candles per request. Raises `FeedUnavailable` if there are no minute candles."""
     rest = await connection.rest()
     if rest.has.get("fetchOHLCV") is not True or "1m" not in (rest.timeframes or {}):
@@ -101,7 +101,7 @@ async def page_size(connection: Connection) -> int:
     return int((spot.get("fetchOHLCV") or {}).get("limit") or _PAGE)
 
 
-async def natives(connection: Connection) -> dict[Timeframe, Native]:
+async def natives(connection: ExchangeConnection) -> dict[Timeframe, Native]:
     """Returns the timeframes of the exchange's candles and how far back they reach.
 
     Weeks begin on other days at some exchanges and are left out. Raises `FeedUnavailable`.
@@ -117,7 +117,7 @@ async def natives(connection: Connection) -> dict[Timeframe, Native]:
     return {each: Native(max(EARLIEST, newest - reach), reach, _DELAY) for each, reach in reaches.items()}
 
 
-async def _page(connection: Connection, series: Series, at: int, limit: int, now: float) -> Bars:
+async def _page(connection: ExchangeConnection, series: Series, at: int, limit: int, now: float) -> Bars:
     symbol, name = series.instrument.symbol, name_of(series.timeframe, SHORT)
 
     async def request(rest: Any) -> Bars:
@@ -126,7 +126,7 @@ async def _page(connection: Connection, series: Series, at: int, limit: int, now
     return await connection.with_retries(request, symbol)
 
 
-async def _newest(connection: Connection, series: Series, start: int, end: int, now: float) -> Bars:
+async def _newest(connection: ExchangeConnection, series: Series, start: int, end: int, now: float) -> Bars:
     """Returns the bars of [start, end) from the newest candles of the exchange, which has no others.
 
     Raises `FeedUnavailable` if the oldest of them are gone, because the caller would take the missing bars for a time

@@ -40,7 +40,7 @@ _FUTURES = ("product_type", "FUTURE")
 """The parameter of Coinbase's futures. ccxt has no option to leave them out, but loads the spot markets without them."""
 
 
-class Connection:
+class ExchangeConnection:
     """One ccxt object per event loop, shared by all calls, so that its rate limiter counts all of them.
 
     The object is closed by `close`, or when the event loop ends and cancels its tasks, as `asyncio.run` does.
@@ -48,7 +48,7 @@ class Connection:
 
     def __init__(self, exchange: str, options: Mapping[str, Any], proxy: str = "") -> None:
         self.exchange = exchange
-        self.listing: Listing | None = None
+        self.listing: ExchangePairs | None = None
         """None until the markets are loaded for the first time."""
         self._options = options
         self._proxy = proxy
@@ -96,7 +96,7 @@ class Connection:
             made.set_markets_from_exchange(self._rest)
         return made
 
-    async def load_listing(self, *, swaps: bool = False) -> Listing:
+    async def load_listing(self, *, swaps: bool = False) -> ExchangePairs:
         """Returns the markets of the exchange, loaded at most once a day; swaps are loaded when they are first needed.
 
         Raises `FeedUnavailable`.
@@ -114,7 +114,7 @@ class Connection:
         """Load the markets again; a failure is logged if there are markets from before that have what is needed."""
         whole = swaps
 
-        async def read(rest: Any) -> Listing:
+        async def read(rest: Any) -> ExchangePairs:
             nonlocal whole
             before = rest.markets
             try:
@@ -279,7 +279,7 @@ def describe(error: BaseException | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ExchangePairs:
     """The pairs of an exchange."""
 
     spot: frozenset[str]
@@ -288,7 +288,7 @@ class Listing:
     """For each pair its perpetual swap that is settled in the quote currency: `BTC/USDT:USDT`."""
 
 
-def read_listing(markets: Mapping[str, Mapping[str, Any]]) -> Listing:
+def read_listing(markets: Mapping[str, Mapping[str, Any]]) -> ExchangePairs:
     """Reads ccxt's markets. Raises `ValueError` if there is no spot market, because then the response was wrong."""
     spot: set[str] = set()
     swaps: dict[str, str] = {}
@@ -301,7 +301,7 @@ def read_listing(markets: Mapping[str, Mapping[str, Any]]) -> Listing:
             swaps[f"{market['base']}/{market['quote']}"] = symbol
     if not spot:
         raise ValueError("no spot markets in the response")
-    return Listing(frozenset(spot), swaps)
+    return ExchangePairs(frozenset(spot), swaps)
 
 
 @contextmanager

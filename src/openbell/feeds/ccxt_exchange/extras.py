@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from openbell.feeds.ccxt_exchange.connection import Connection
+from openbell.feeds.ccxt_exchange.connection import ExchangeConnection
 from openbell.market.bars import Values
 from openbell.market.errors import NoSuchSeries
 from openbell.market.extras import Extra
@@ -66,7 +66,7 @@ _SERIES = {
 
 
 async def fetch_extra(
-    connection: Connection, feed: str, kind: str, instrument: Instrument, start: int, end: int, now: float
+    connection: ExchangeConnection, feed: str, kind: str, instrument: Instrument, start: int, end: int, now: float
 ) -> Extra:
     """Returns the values of one kind in [start, end) up to `now`.
 
@@ -94,7 +94,9 @@ async def fetch_extra(
     return Extra(times[inside], values[inside])
 
 
-async def _pages(connection: Connection, series: _Series, swap: str, start: int, end: int) -> tuple[Times, Values]:
+async def _pages(
+    connection: ExchangeConnection, series: _Series, swap: str, start: int, end: int
+) -> tuple[Times, Values]:
     """Returns all values in [start, end), fetched page by page."""
     found: dict[int, float] = {}
     at = start
@@ -109,7 +111,7 @@ async def _pages(connection: Connection, series: _Series, swap: str, start: int,
     return times, np.array([found[moment] for moment in times.tolist()], dtype=np.float64)
 
 
-async def _page(connection: Connection, series: _Series, swap: str, at: int) -> dict[int, float]:
+async def _page(connection: ExchangeConnection, series: _Series, swap: str, at: int) -> dict[int, float]:
     async def request(rest: Any) -> dict[int, float]:
         rows = await series.call(rest, swap, at * 1000, series.limit)
         values = {int(row["timestamp"]) // 1000: row.get(series.value) for row in rows}

@@ -8,7 +8,7 @@ from typing import Any
 
 from openbell.feeds.ccxt_exchange.candle_stream import CandleStream, RecentBars, Sockets
 from openbell.feeds.ccxt_exchange.candles import EARLIEST, fetch, natives, page_size
-from openbell.feeds.ccxt_exchange.connection import Connection
+from openbell.feeds.ccxt_exchange.connection import ExchangeConnection
 from openbell.feeds.ccxt_exchange.extras import fetch_extra
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import MINUTE, Bars, empty_of
@@ -41,7 +41,7 @@ class CcxtFeed:
         self.name = f"ccxt:{exchange}"
         self.source: Source | None = Source(Origin.LIVE, f"ccxt-{exchange}")
         self._clock = bounded(clock)
-        self._connection = Connection(exchange, options or {}, proxy)
+        self._connection = ExchangeConnection(exchange, options or {}, proxy)
         self._sockets = Sockets(self._connection)
         self._recent = RecentBars()
         self._natives: Mapping[Timeframe, Native] | None = None

@@ -8,10 +8,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from openbell.feeds.sim.days import DAY, Days, days_between
+from openbell.feeds.sim.days import DAY, MinuteRows, days_between
 from openbell.feeds.sim.noise import lane, salt, words
 from openbell.feeds.sim.paths import Path, trace
-from openbell.feeds.sim.universe import LISTINGS, Listing
+from openbell.feeds.sim.universe import LISTINGS, SimulatedSymbol
 from openbell.market import bars as barlib
 from openbell.market.bars import COLUMNS, Bars, Values, empty, empty_of, merge, resample
 from openbell.market.instruments import AssetClass, Instrument
@@ -60,7 +60,9 @@ def _compute(instrument: Instrument, seed: int, start: int, end: int) -> Bars:
     return Bars(instrument, Timeframe.M1, *columns)
 
 
-def _chunk(instrument: Instrument, seed: int, days: Days, start: int, end: int) -> tuple[npt.NDArray[np.generic], ...]:
+def _chunk(
+    instrument: Instrument, seed: int, days: MinuteRows, start: int, end: int
+) -> tuple[npt.NDArray[np.generic], ...]:
     listing = LISTINGS[instrument]
     path = trace(listing, instrument.asset_class, seed, days)
     word = words(salt(seed, f"{listing.symbol}: trades"), path.minute)
@@ -97,7 +99,7 @@ def _extremes(path: Path, up: Values, down: Values) -> tuple[Values, Values]:
     return middle + reach(up), middle - reach(down)
 
 
-def _volume(listing: Listing, asset_class: AssetClass, path: Path, chance: Values) -> Values:
+def _volume(listing: SimulatedSymbol, asset_class: AssetClass, path: Path, chance: Values) -> Values:
     """Returns the volumes: higher in active hours and when the price moves. `chance` is random in (0, 2)."""
     volume = np.abs(path.close - path.open)
     volume /= path.deviation * path.open + listing.anchor * 1e-12  # closed minutes have no deviation
@@ -112,7 +114,7 @@ def _volume(listing: Listing, asset_class: AssetClass, path: Path, chance: Value
     return np.maximum(np.round(volume, decimals), _SMALLEST[asset_class])
 
 
-def traded(listing: Listing, seed: int, days: Days, minute: Times) -> npt.NDArray[np.bool_]:
+def traded(listing: SimulatedSymbol, seed: int, days: MinuteRows, minute: Times) -> npt.NDArray[np.bool_]:
     """Returns which minutes have a bar: the market is open and, in extended hours, the symbol is traded."""
     traded = days.variance() > 0
     if listing.extended < 1:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from openbell.feeds.sim.days import DAY, Days
+from openbell.feeds.sim.days import DAY, MinuteRows
 from openbell.feeds.sim.noise import approximate_exp, between_hours, hour_knots, normals, salt, slow_normals
-from openbell.feeds.sim.universe import FACTORS, Listing
+from openbell.feeds.sim.universe import FACTORS, SimulatedSymbol
 from openbell.market.bars import Values
 from openbell.market.instruments import AssetClass
 from openbell.market.session_table import Times
@@ -53,7 +53,7 @@ class Path:
     """The volume relative to an average minute."""
 
 
-def trace(listing: Listing, asset_class: AssetClass, seed: int, days: Days) -> Path:
+def trace(listing: SimulatedSymbol, asset_class: AssetClass, seed: int, days: MinuteRows) -> Path:
     """Returns the path of one symbol over some days; each row depends on its own day only."""
     factor = Walk(seed, asset_class.value, asset_class, FACTORS[asset_class].common)
     own = Walk(seed, listing.own, asset_class)
@@ -83,7 +83,7 @@ def trace(listing: Listing, asset_class: AssetClass, seed: int, days: Days) -> P
 
 
 def _steps(
-    walk: Walk, volatility: float, relative: Values, days: Days, minute: Times, shape: Values
+    walk: Walk, volatility: float, relative: Values, days: MinuteRows, minute: Times, shape: Values
 ) -> tuple[Values, Values]:
     """Returns the moves that one walk adds to each minute, and their variances."""
     deviation = relative * shape
@@ -103,7 +103,7 @@ def _limited(level: Values) -> Values:
     return level / slack
 
 
-def _add_basis(listing: Listing, seed: int, days: Days, opening: Values, close: Values) -> None:
+def _add_basis(listing: SimulatedSymbol, seed: int, days: MinuteRows, opening: Values, close: Values) -> None:
     """Changes the prices of a twin by its basis, which varies continuously from minute to minute."""
     knots = hour_knots(salt(seed, f"{listing.symbol}: basis"), days.start, close.shape[1])
     off = 1 + listing.basis * between_hours(knots)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from openbell.feeds.yahoo.connection import Connection
+from openbell.feeds.yahoo.connection import YahooConnection
 from openbell.feeds.yahoo.series import INTERVALS, PAGE
-from openbell.feeds.yahoo.wire import Chart, Refusal, shortest
+from openbell.feeds.yahoo.wire import Chart, YahooRefusal, shortest
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars, bucket_bounds
 from openbell.market.clock import iso
@@ -60,7 +60,7 @@ class Moment:
     """The time before which Yahoo's bars are final, by the machine's clock."""
 
 
-async def fetch(connection: Connection, series: Series, start: int, end: int, moment: Moment) -> Fetched:
+async def fetch(connection: YahooConnection, series: Series, start: int, end: int, moment: Moment) -> Fetched:
     """Returns the closed bars that opened in [start, end), fetched page by page.
 
     Raises `FeedUnavailable` and `UnknownSymbol`.
@@ -75,7 +75,7 @@ async def fetch(connection: Connection, series: Series, start: int, end: int, mo
     return Fetched(bars, max((part.reached for part in parts), default=0))
 
 
-async def _page(connection: Connection, series: Series, start: int, end: int, moment: Moment) -> Fetched:
+async def _page(connection: YahooConnection, series: Series, start: int, end: int, moment: Moment) -> Fetched:
     instrument = series.instrument
     # A daily row is found by its date, whatever time of that day it has. A row after `end` shows that the last bar has
     # closed.
@@ -87,7 +87,7 @@ async def _page(connection: Connection, series: Series, start: int, end: int, mo
     }
     try:
         chart = await connection.chart(yahoo_symbol(instrument), params)
-    except Refusal as why:
+    except YahooRefusal as why:
         if str(why).startswith(_NO_BARS):
             return Fetched(barlib.empty_of(series), 0)
         if str(why).startswith(_UNLISTED):

@@ -10,7 +10,7 @@ from contextlib import aclosing
 
 from openbell.feeds.port import Batch, Feed
 from openbell.feeds.yahoo.candles import Fetched, Moment, fetch
-from openbell.feeds.yahoo.connection import Connection
+from openbell.feeds.yahoo.connection import YahooConnection
 from openbell.feeds.yahoo.series import DELAY, natives_of
 from openbell.feeds.yahoo.stream import batches
 from openbell.market.bars import MINUTE, Bars, empty_of
@@ -46,7 +46,7 @@ class YahooFeed:
     ) -> None:
         self.source: Source | None = Source(Origin.LIVE, "yahoo", Adjustment.SPLIT.value)
         self._clock = bounded(clock)
-        self._connection = Connection(proxy, pause)
+        self._connection = YahooConnection(proxy, pause)
         self._unlisted: dict[Instrument, float] = {}
         self._completed: dict[object, int] = {}
 

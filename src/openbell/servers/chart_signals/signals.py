@@ -24,11 +24,11 @@ from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.stated import stated
 from openbell.protocol.tool import Arguments, Reads, Tool
 from openbell.servers.chart_signals import shapes
-from openbell.signals.crossings import NEEDED, Snapshot
+from openbell.signals.crossings import NEEDED, SignalSnapshot
 
 if TYPE_CHECKING:
     from openbell.desk.quotes.signals import WatchedRow
-    from openbell.signals.crossings import Reading
+    from openbell.signals.crossings import SignalReading
     from openbell.signals.series import SignalSeries
 
 NOT_READY = f"insufficient bars (need {NEEDED}+)"
@@ -91,7 +91,7 @@ def _noted(shown: shapes.SignalResponse, note: str | None) -> shapes.SignalRespo
     return {**shown, "note": note} if note else shown
 
 
-def _reading(found: Reading, *, squeezed: bool) -> shapes.ReadingShape:
+def _reading(found: SignalReading, *, squeezed: bool) -> shapes.ReadingShape:
     return {
         "rsi": found.rsi,
         "macd": found.macd,
@@ -110,7 +110,7 @@ def _last_crossings(series: SignalSeries) -> dict[str, shapes.LastCrossing | Non
     }
 
 
-def _shape(snapshot: Snapshot, *, own: bool) -> shapes.PreviousShape:
+def _shape(snapshot: SignalSnapshot, *, own: bool) -> shapes.PreviousShape:
     """Returns a snapshot; `own`: its volume is the feed's own, not a sum."""
     return {
         "price": snapshot.price,

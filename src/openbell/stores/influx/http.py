@@ -15,7 +15,7 @@ from typing import Any
 from openbell.market.clock import iso
 from openbell.market.errors import StoreError, StoreTimeout, StoreUnreachable
 from openbell.net.blocking import BlockingClient
-from openbell.net.http import Bounds, Fault, HttpFailed
+from openbell.net.http import HttpFailed, HttpFault, RequestBounds
 from openbell.net.response import Response
 from openbell.stores import call_outages
 from openbell.stores.failure_causes import cause_of
@@ -45,10 +45,10 @@ class Pool:
     answer: float = 5.0
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> RequestBounds:
         """The bounds of a request."""
         whole = self.connect + max(self.answer, _LONGEST)
-        return Bounds(whole, self.answer, self.connect, _LARGEST, self.connections, self.idle)
+        return RequestBounds(whole, self.answer, self.connect, _LARGEST, self.connections, self.idle)
 
 
 class InfluxHttp:
@@ -182,7 +182,7 @@ class InfluxHttp:
             try:
                 answer = self._client.send(method, path, **rest)
             except HttpFailed as error:
-                if error.fault is not Fault.CUT:
+                if error.fault is not HttpFault.CUT:
                     raise
                 # The server has closed an idle connection. Every request may be sent twice.
                 answer = self._client.send(method, path, **rest)
@@ -192,19 +192,19 @@ class InfluxHttp:
         return answer
 
     def _failure(self, error: HttpFailed) -> StoreError:
-        if error.fault is Fault.LATE:
+        if error.fault is HttpFault.LATE:
             answered = self._answers
             late = StoreTimeout(f"InfluxDB at {self.url} did not answer in time{self._since()}")
             # A slow query is no outage: the same call may ask for something else.
             return late if answered and error.sent else call_outages.note(self.url, late)
-        if error.fault is Fault.INVALID:
+        if error.fault is HttpFault.INVALID:
             # The library's text would quote an invalid header, which may be the token.
             return StoreError(
                 f"InfluxDB at {self.url}: the request cannot be sent; check OPENBELL_INFLUX_URL and OPENBELL_INFLUX_TOKEN"
             )
-        if error.fault is Fault.CLOSED:
+        if error.fault is HttpFault.CLOSED:
             return StoreError("the connections to InfluxDB were closed")
-        if error.fault in {Fault.LARGE_HEAD, Fault.LARGE_BODY}:
+        if error.fault in {HttpFault.LARGE_HEAD, HttpFault.LARGE_BODY}:
             return StoreError(f"InfluxDB at {self.url}: {error.fault.value}")
         return StoreUnreachable(f"InfluxDB at {self.url} cannot be reached: {cause_of(error)}{self._since()}")
 

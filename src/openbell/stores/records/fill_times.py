@@ -12,7 +12,7 @@ from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import fills, ledger, orders
 from openbell.trading.book import Position
 from openbell.trading.fills import Fill, FillTime, fill_time
-from openbell.trading.orders import Kind
+from openbell.trading.orders import OrderKind
 from openbell.trading.rows import from_row
 
 _CHUNK = 500
@@ -53,4 +53,4 @@ def _rows(view: View, query: Select[Any]) -> Iterable[Row[Any]]:
 
 def _time(row: Row[Any]) -> FillTime:
     limit = None if row.order_limit is None else Decimal(row.order_limit)
-    return fill_time(from_row(Fill, row._asdict()), Kind(row.order_kind), limit)
+    return fill_time(from_row(Fill, row._asdict()), OrderKind(row.order_kind), limit)

@@ -34,7 +34,7 @@ from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.strategies import EVERYONE
-from openbell.strategies.implementations import Implementation, Status
+from openbell.strategies.implementations import Implementation, ImplementationStatus
 
 _MORE_HISTORY = 0.2
 """A series is searched again when so many more earlier bars are stored, as a share of those that were used."""
@@ -105,7 +105,7 @@ class SearchService:
         costs = self._setup.costs
         found = await self._records.read(lambda view: queries.implementation(view, principal, costs, wanted))
         kept = self._memory.find(principal, wanted)
-        return kept if kept is not None and (found is None or kept.status is Status.RETIRED) else found
+        return kept if kept is not None and (found is None or kept.status is ImplementationStatus.RETIRED) else found
 
     async def ensure(self, principal: str, series: Series, workers: Workers | None = None) -> int:
         """Search a series for every spec of a principal that was not tried there; returns how many were.
