@@ -336,6 +336,3 @@ def _is_strange(word: Word) -> bool:
     if text in COLORS:
         return True  # sentences set no colours
     return text not in known and text.removesuffix("s") not in known and text not in asset_words()
-
-
-__all__ = ["ComparisonClause", "Construction", "NoInstrument", "PerpetualFound", "Wishes", "construct", "interval_for"]
