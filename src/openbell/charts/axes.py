@@ -85,7 +85,7 @@ def _left_of(newest: str, picture: ChartPicture) -> float:
 
 
 def time_tags(scene: Scene, picture: ChartPicture, marks: Sequence[TimeMark]) -> None:
-    """Draws the times of drawings in coloured boxes below the panels."""
+    """Draws the times of annotations in coloured boxes below the panels."""
     right = _left_of(_newest(picture), picture)
     layer = scene.layer(Box(0.0, picture.plot.bottom, right, float(picture.look.height)))
     middle, size = picture.plot.bottom + TIME_AXIS / 2, picture.options.font_size

@@ -96,8 +96,8 @@ def compose(
     `whole` are all available bars up to the last one shown; the style `heikin_ashi` is computed from the first of them on.
     `painter` draws over the price and its overlays, such as trades. `plots` say how the indicators with the same keys are
     drawn; other indicators are drawn as usual. `marks` are prices that are written at the axis, and that enlarge the scale
-    if they are close to the bars. `notes` are further rows of the legend. `Scene.outside` has the drawings of which nothing
-    is seen.
+    if they are close to the bars. `notes` are further rows of the legend. `Scene.outside` has the annotations of which
+    nothing is seen.
     """
     theme = THEMES[look.theme]
     scene = Scene(look.width, look.height, theme.background)

@@ -32,7 +32,7 @@ _LEAST_BELOW = 24.0
 """The least height of an indicator panel if the height of the price panel is given."""
 _MOST_OF_RANGE = 0.6
 _NEAR = 0.3
-"""A drawing's price enlarges the scale if it is at most this share of the shown prices' span beyond them."""
+"""An annotation's price enlarges the scale if it is at most this share of the shown prices' span beyond them."""
 
 
 class Corner(NamedTuple):
@@ -76,7 +76,7 @@ class Panel:
     more: tuple[Computed, ...] = ()
     """Further indicators with the same scale."""
     marks: tuple[Mark, ...] = ()
-    """The latest values of lines, and the prices of drawings."""
+    """The latest values of lines, and the prices of annotations."""
     corner: Corner = Corner(0.0, 0.0, 0.0)
 
     @property
@@ -148,7 +148,7 @@ def price_panel(
 ) -> Panel:
     """Returns the price panel, with a scale that keeps the price clear of the legend.
 
-    `drawn` are the prices of drawings. Those close to the bars enlarge the scale, the others do not.
+    `drawn` are the prices of annotations. Those close to the bars enlarge the scale, the others do not.
     """
     candles, look = picture.candles, picture.look
     prices = [candles.close] if look.style in CLOSE_STYLES else [candles.high, candles.low]

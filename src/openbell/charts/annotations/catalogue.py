@@ -1,4 +1,4 @@
-"""All kinds of drawings by name, and how the drawings of a config are drawn."""
+"""All kinds of annotations by name, and how the annotations of a config are drawn."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _VERTICAL = "Vertical Line"
 
 
 def draw_all(layer: Layer, drawings: Iterable[ConfigAnnotation], picture: ChartPicture, panel: Panel) -> None:
-    """Draws over a panel. Panels below the price get only the drawings that cross all panels."""
+    """Draws over a panel. Panels below the price get only the annotations that cross all panels."""
     if not len(picture.bars):
         return
     place = AnnotationPlace(picture, panel)
-    for drawing in drawings:
-        annotation = ANNOTATIONS[drawing.kind.name]
-        if panel.indicator is None or annotation.every_panel:
-            layer.items += annotation.paint(drawing, Overrides(drawing.override), place)
+    for annotation in drawings:
+        kind = ANNOTATIONS[annotation.kind.name]
+        if panel.indicator is None or kind.every_panel:
+            layer.items += kind.paint(annotation, Overrides(annotation.override), place)
 
 
 def marks_of(drawings: Iterable[ConfigAnnotation], theme: Theme) -> tuple[Mark, ...]:
     """Returns the prices that are written at the value axis."""
     found = []
-    for drawing in drawings:
-        overrides = Overrides(drawing.override)
-        if ANNOTATIONS[drawing.kind.name].at_axis and overrides.shows("showPrice"):
-            found.append(Mark(drawing.prices["price"], overrides.color("lineColor", theme.accent)))
+    for annotation in drawings:
+        overrides = Overrides(annotation.override)
+        if ANNOTATIONS[annotation.kind.name].at_axis and overrides.shows("showPrice"):
+            found.append(Mark(annotation.prices["price"], overrides.color("lineColor", theme.accent)))
     return tuple(found)
 
 
@@ -48,9 +48,9 @@ def time_marks_of(drawings: Iterable[ConfigAnnotation], picture: ChartPicture) -
     zone = zone_of(picture.bars, picture.options.zone)
     form = "{0.day} {0:%b %H:%M}" if picture.bars.timeframe.intraday else "{0.day} {0:%b %Y}"
     found = []
-    for drawing in drawings:
-        if drawing.kind.name == _VERTICAL:
-            moment, overrides = drawing.times["datetime"], Overrides(drawing.override)
+    for annotation in drawings:
+        if annotation.kind.name == _VERTICAL:
+            moment, overrides = annotation.times["datetime"], Overrides(annotation.override)
             x = x_of(picture, moment.timestamp())
             if picture.plot.left <= x <= picture.plot.right:
                 color = overrides.color("lineColor", picture.theme.accent)
@@ -59,25 +59,25 @@ def time_marks_of(drawings: Iterable[ConfigAnnotation], picture: ChartPicture) -
 
 
 def outside(drawings: Sequence[ConfigAnnotation], picture: ChartPicture, panel: Panel) -> list[int]:
-    """Returns the positions of the drawings of which nothing is seen, because their times or prices are not shown."""
+    """Returns the positions of the annotations of which nothing is seen, because their times or prices are not shown."""
     if not len(picture.bars):
         return list(range(len(drawings)))
     place = AnnotationPlace(picture, panel)
     return [at for at, each in enumerate(drawings) if not _seen(each, place)]
 
 
-def _seen(drawing: ConfigAnnotation, place: AnnotationPlace) -> bool:
-    overrides, area = Overrides(drawing.override), place.box
-    if drawing.kind.name in {"Trend Line", "Arrow Marker"}:
-        return crosses(area, *trend_ends(drawing, overrides, place))
-    y = [place.y(price) for price in drawing.prices.values()]
-    x = [place.x(time) for time in drawing.times.values()]
-    if drawing.kind.name == "Callout":
-        x, y = [place.x(drawing.times["datetime"])], [place.y(drawing.prices["price"])]
-    if len(y) < 2 and drawing.kind.name == "Date Range":
+def _seen(annotation: ConfigAnnotation, place: AnnotationPlace) -> bool:
+    overrides, area = Overrides(annotation.override), place.box
+    if annotation.kind.name in {"Trend Line", "Arrow Marker"}:
+        return crosses(area, *trend_ends(annotation, overrides, place))
+    y = [place.y(price) for price in annotation.prices.values()]
+    x = [place.x(time) for time in annotation.times.values()]
+    if annotation.kind.name == "Callout":
+        x, y = [place.x(annotation.times["datetime"])], [place.y(annotation.prices["price"])]
+    if len(y) < 2 and annotation.kind.name == "Date Range":
         y = []
-    if "Position" in drawing.kind.name:
-        x = list(position_span(drawing, place))
+    if "Position" in annotation.kind.name:
+        x = list(position_span(annotation, place))
     if x and overrides.shows("extendRight", False):
         x.append(area.right)
     return _overlap(x, area.left, area.right) and _overlap(y, area.top, area.bottom)

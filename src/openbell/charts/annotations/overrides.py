@@ -81,7 +81,7 @@ OVERRIDES: dict[str, Callable[[object], object]] = {
 
 
 class Overrides:
-    """The overrides of one drawing, with defaults for those that are missing or not valid."""
+    """The overrides of one annotation, with defaults for those that are missing or not valid."""
 
     def __init__(self, override: Mapping[str, Any]) -> None:
         read = {key: OVERRIDES[key](value) for key, value in override.items() if key in OVERRIDES}

@@ -223,7 +223,7 @@ def lines_of(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Font:
-    """The font of a drawing's labels."""
+    """The font of an annotation's labels."""
 
     color: Color
     size: float = 12.0
@@ -281,7 +281,7 @@ Paint = Callable[[ConfigAnnotation, Overrides, AnnotationPlace], list[Item]]
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """One kind of drawing."""
+    """One kind of annotation."""
 
     name: str
     """That of its `AnnotationKind`."""

@@ -1,4 +1,4 @@
-"""The kinds of drawings: one value each, with the vendor's name and coordinates."""
+"""The kinds of annotations: one value each, with the vendor's name and coordinates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Coordinate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AnnotationKind:
-    """One kind of drawing."""
+    """One kind of annotation."""
 
     name: str
     required: tuple[str, ...]

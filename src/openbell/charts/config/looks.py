@@ -122,8 +122,8 @@ def unsupported(config: ChartConfig) -> list[str]:
         found.append(f"override.style has no effect on the style {config.style}")
     for at, study in enumerate(config.studies):
         found += [f"studies[{at}].override.{each}" for each in _study(study)]
-    for at, drawing in enumerate(config.drawings):
-        found += [f"drawings[{at}].override.{each}" for each in _drawing(drawing)]
+    for at, annotation in enumerate(config.drawings):
+        found += [f"drawings[{at}].override.{each}" for each in _annotation(annotation)]
     return found
 
 
@@ -178,9 +178,9 @@ def _study(asked: ConfigStudy) -> Iterator[str]:
             yield f"{_cut(key)} cannot be {_cut(repr(value))}"
 
 
-def _drawing(drawing: ConfigAnnotation) -> Iterator[str]:
-    for key, value in drawing.override.items():
-        if key not in ANNOTATIONS[drawing.kind.name].honours:
+def _annotation(annotation: ConfigAnnotation) -> Iterator[str]:
+    for key, value in annotation.override.items():
+        if key not in ANNOTATIONS[annotation.kind.name].honours:
             yield f"{_cut(key)} is not supported"
         elif OVERRIDES[key](value) is None:
             yield f"{_cut(key)} cannot be {_cut(repr(value))}"

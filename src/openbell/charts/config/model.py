@@ -39,7 +39,7 @@ class ConfigStudy:
 
 @dataclass(frozen=True, slots=True)
 class ConfigAnnotation:
-    """One drawing of a config."""
+    """One annotation of a config."""
 
     kind: AnnotationKind
     prices: Mapping[str, float]
@@ -91,5 +91,5 @@ class ChartConfig:
 
     @property
     def parameters(self) -> int:
-        """Studies and drawings, which plans limit together."""
+        """Studies and annotations, which plans limit together."""
         return len(self.studies) + len(self.drawings)

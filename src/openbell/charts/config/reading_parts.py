@@ -23,7 +23,7 @@ from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import did_you_mean
 
 MOST_READ = 50
-"""Studies or drawings of one config, whatever the plan."""
+"""Studies or annotations of one config, whatever the plan."""
 _STUDY_KEYS = ("name", "inputs", "input", "override", "forceOverlay")
 _SECOND_KEYS = {"BollingerBands": {"in_1": "stdDev"}}
 """Keys that one of two sources names for an input, if its value is a number."""
@@ -133,7 +133,7 @@ def _mended(known: Input, value: object) -> str:
 
 
 def read_annotations(value: object, problems: ConfigProblems) -> tuple[ConfigAnnotation, ...]:
-    """Returns the drawings that can be read; the others are problems."""
+    """Returns the annotations that can be read; the others are problems."""
     if value is None:
         return ()
     if not isinstance(value, list) or len(value) > MOST_READ:

@@ -62,7 +62,7 @@ _UNITS = frozenset(
 
 
 def clauses_in(sentence: str, words: Sequence[Word], today: date) -> Iterator[Detection[ClauseFound]]:
-    """Yields drawings other than positions."""
+    """Yields annotations other than positions."""
     for at, word in enumerate(words):
         if word.is_number:
             continue
@@ -263,7 +263,7 @@ def _corners(words: Sequence[Word], at: int, today: date) -> tuple[int, dict[str
 
 @dataclass(frozen=True, slots=True)
 class ClauseFound:
-    """One or several drawings of a config, or why there is none."""
+    """One or several annotations of a config, or why there is none."""
 
     drawings: tuple[dict[str, object], ...]
     warning: str = ""
@@ -330,7 +330,7 @@ def _priced(words: Sequence[Word], at: int, found: dict[str, float]) -> tuple[st
 
 
 def _checked(kind: str, found: dict[str, float]) -> tuple[dict[str, object] | None, str]:
-    """Returns the drawing of three prices on their right sides, else why there is none."""
+    """Returns the annotation of three prices on their right sides, else why there is none."""
     missing = [_NAMES[name] for name in _ORDER if name not in found]
     if missing:
         return None, f"a position needs entry, stop and target; this one has no {' and no '.join(missing)}"

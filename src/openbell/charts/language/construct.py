@@ -11,7 +11,7 @@ from typing import Any
 from openbell.charts.config.choices import DEFAULT_INTERVAL, HEIGHT, WIDTH
 from openbell.charts.config.ranges import bounds_of
 from openbell.charts.language.appearance import SQUARE, LookFound, fitted, look_words, looks_in
-from openbell.charts.language.assets import AssetFound, ExchangeFound, PerpetualFound, asset_words, assets_in
+from openbell.charts.language.assets import AssetFound, ExchangeFound, asset_words, assets_in
 from openbell.charts.language.choosing import NoInstrument, choose
 from openbell.charts.language.clauses import ClauseFound, clauses_in, positions_in
 from openbell.charts.language.intervals import IntervalFound, intervals_in
@@ -245,7 +245,7 @@ def _drop_default_square(values: dict[str, list[tuple[Any, Found]]]) -> None:
             values[name] = exact
 
 
-# Studies and drawings
+# Studies and annotations
 
 
 def _studies(draft: _Draft) -> None:
