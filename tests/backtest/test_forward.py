@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openbell.backtest.current_signals import ImplementationOnSeries, part_of
-from openbell.backtest.forward import course_of, courses
+from openbell.backtest.current_signals import ImplementationOnSeries, course_of, courses, part_of
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
 from openbell.strategies.compiled import compiled

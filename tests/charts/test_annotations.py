@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from openbell.charts.annotations.areas import LEVELS
 from openbell.charts.annotations.catalogue import ANNOTATIONS, draw_all, outside
 from openbell.charts.annotations.overrides import OVERRIDES
-from openbell.charts.config.annotation_kinds import KINDS, TYPES, Coordinate
 from openbell.charts.config.looks import unsupported
-from openbell.charts.config.model import ConfigAnnotation
+from openbell.charts.config.model import KINDS, TYPES, ConfigAnnotation, Coordinate
 from openbell.charts.look import Look
 from openbell.charts.numbers import NumberFormat
 from openbell.charts.panels import ChartPicture, Panel

@@ -11,11 +11,11 @@ from tools.strategy_gallery import example, scene
 from openbell.backtest.rules import END, Setup
 from openbell.backtest.runs import Backtest, backtest
 from openbell.backtest.trades import Trades
+from openbell.charts.backtest_charts import strategy_indicators
 from openbell.charts.compose import compose
 from openbell.charts.look import Look
 from openbell.charts.panels import ChartPicture, Panel
 from openbell.charts.scene import Band, Layer, Stroke
-from openbell.charts.strategy import strategy_indicators
 from openbell.charts.themes import THEMES
 from openbell.charts.trade_markers import MAX_DRAWN, draw_trades
 from openbell.strategies.compiled import Compiled, compiled

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from openbell.strategies.compiled import compiled
-from openbell.strategies.content import content_of
+from openbell.strategies.compiled import compiled, content_of
 from openbell.strategies.library import canonical
 from openbell.strategies.reading import read_spec
 

@@ -19,9 +19,9 @@ from openbell.charts.config.model import ConfigAnnotation
 from openbell.charts.config.plots import StudyPlot
 from openbell.charts.look import ChartOptions, Look
 from openbell.charts.numbers import NumberFormat, decimals_for
+from openbell.charts.paint import EDGE
 from openbell.charts.panels import ChartPicture, Corner, Mark, Panel, format_of, heights, indicator_panel, price_panel
 from openbell.charts.price import candles_of
-from openbell.charts.profiles import EDGE
 from openbell.charts.scene import Box, Layer, Scene
 from openbell.charts.styles import IndicatorColors, drawn_lines, panel_colors, style_for
 from openbell.charts.themes import THEMES

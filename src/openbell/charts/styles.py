@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from openbell.charts.config.plots import StudyPlot
+from openbell.charts.annotations.overrides import color_of, number_of
+from openbell.charts.config.plots import THINNEST_LINE, WIDEST_LINE, StudyPlot
 from openbell.charts.scene import Color
 from openbell.charts.themes import Theme, mixed, ramp
 from openbell.indicators.channels import Line
-from openbell.indicators.evaluation import Computed
+from openbell.indicators.evaluation import Computed, IndicatorRequest, parse_requests
+from openbell.market.errors import InvalidParameter
 
 Role = int | str
 """A number: a hue of the indicator's own, 0 for its main hue. `soft` is a paler tone of the main hue, `ramp` a tone of it
@@ -277,3 +279,37 @@ def _color(role: Role, taken: Mapping[int, Color], theme: Theme) -> Color:
     name = role.removeprefix("soft").strip()
     plain = {"": taken.get(0), "up": theme.up, "down": theme.down, **theme.hues}.get(name) or theme.faint
     return mixed(plain, theme.background, _SOFT) if role.startswith("soft") else plain
+
+
+def parse_styled(entries: Sequence[str | dict[str, object]]) -> tuple[list[IndicatorRequest], list[StudyPlot]]:
+    """Returns the requests of `parse_requests`, and how those with `color` or `width` are drawn.
+
+    Raises `InvalidParameter` as `parse_requests` does, and for a bad colour or width.
+    """
+    plain: list[str | dict[str, object]] = []
+    styles = []
+    for entry in entries:
+        settings: dict[str, object] = dict(entry) if isinstance(entry, dict) else {"name": entry}
+        styles.append((_asked_color(settings.pop("color", None)), _width(settings.pop("width", None))))
+        plain.append(settings)
+    requests = parse_requests(plain)
+    plots = [
+        StudyPlot(request, at, color=color, width=width)
+        for at, (request, (color, width)) in enumerate(zip(requests, styles, strict=True))
+        if color or width
+    ]
+    return requests, plots
+
+
+def _asked_color(value: object) -> Color | None:
+    color = color_of(value)
+    if value is not None and color is None:
+        raise InvalidParameter(f"color must be like #ff9800, not {str(value)[:80]!r}")
+    return color
+
+
+def _width(value: object) -> float | None:
+    width = number_of(value, THINNEST_LINE, WIDEST_LINE)
+    if value is not None and width is None:
+        raise InvalidParameter(f"width must be {THINNEST_LINE:g} to {WIDEST_LINE:g} pixels, not {str(value)[:80]!r}")
+    return width

@@ -1,4 +1,4 @@
-"""A request for an order, with the checks that need no account and no price."""
+"""A request for an order, with the checks that need no account and no price, and errors with a code of their own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import Any
 
-from openbell.market.errors import InvalidParameter
+from openbell.market.errors import InputError, InvalidParameter
 from openbell.market.instruments import STABLE, AssetClass, Instrument
 from openbell.trading import amounts
 from openbell.trading.orders import Force, OrderKind, Side
@@ -156,3 +156,23 @@ def too_small(instrument: Instrument, price: Decimal) -> str | None:
         return None
     least = amounts.text(_LEAST_PRICE)
     return f"the price of {instrument} is {amounts.text(price)}: nothing below {least} can be traded here"
+
+
+class InvalidSide(InputError):
+    """The side is neither buy nor sell."""
+
+
+class InvalidSize(InputError):
+    """The size is not a positive number."""
+
+
+class InvalidAction(InputError):
+    """The action is not buy, sell or hold."""
+
+
+class InvalidConfidence(InputError):
+    """The confidence is not between 0 and 1."""
+
+
+class ReasoningTooLong(InputError):
+    """The reasoning is longer than a journal entry may be."""

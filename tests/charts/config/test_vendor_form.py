@@ -10,9 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.charts.config.annotation_kinds import KINDS, TYPES, Coordinate, kind_of
 from openbell.charts.config.choices import FORMATS, INTERVALS, PRESETS, SCALES, SESSIONS, STYLES, THEMES
-from openbell.charts.config.model import ChartConfig, ConfigAnnotation, ConfigStudy, Watermark
+from openbell.charts.config.model import (
+    KINDS,
+    TYPES,
+    ChartConfig,
+    ConfigAnnotation,
+    ConfigStudy,
+    Coordinate,
+    Watermark,
+    kind_of,
+)
 from openbell.charts.config.ranges import bounds_of, read_range
 from openbell.charts.config.vendor_form import settled, vendor_body
 from openbell.charts.studies.catalogue import all_studies, find

@@ -9,8 +9,8 @@ from datetime import timedelta
 
 import pytest
 
-from openbell.charts.config.annotation_kinds import KINDS, TYPES, Coordinate
 from openbell.charts.config.choices import INTERVALS, LEAST_HEIGHT, LEAST_WIDTH, SCALES, STYLES, THEMES
+from openbell.charts.config.model import KINDS, TYPES, Coordinate
 from openbell.charts.config.ranges import bounds_of, read_range
 from openbell.charts.language.instruments import exchanges
 from openbell.charts.language.instruments.catalogue import FIAT, all_instruments

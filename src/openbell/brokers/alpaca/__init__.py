@@ -1,7 +1,7 @@
 """Alpaca's trading API behind the brokers' port.
 
-`broker` implements the port, `reader` reads orders, fills and the account, `http` sends requests and maps failed answers to
-errors, `wire` writes and reads Alpaca's JSON, `states` maps its order states to ours.
+`broker` implements the port, `http` sends requests and maps failed answers to errors, `wire` writes and reads Alpaca's
+JSON, `states` maps its order states to ours.
 """
 
 from __future__ import annotations

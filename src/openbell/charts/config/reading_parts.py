@@ -12,8 +12,15 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
-from openbell.charts.config.annotation_kinds import KINDS, TYPES, AnnotationKind, Coordinate, kind_of
-from openbell.charts.config.model import ConfigAnnotation, ConfigStudy
+from openbell.charts.config.model import (
+    KINDS,
+    TYPES,
+    AnnotationKind,
+    ConfigAnnotation,
+    ConfigStudy,
+    Coordinate,
+    kind_of,
+)
 from openbell.charts.config.problems import ConfigProblems, is_finite, shorten
 from openbell.charts.config.ranges import EARLIEST, LATEST_YEAR
 from openbell.charts.studies import catalogue

@@ -9,9 +9,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from contextlib import aclosing
 
 from openbell.feeds.port import Batch, Feed
-from openbell.feeds.yahoo.candles import Fetched, Moment, fetch
+from openbell.feeds.yahoo.candles import DELAY, Fetched, Moment, fetch, natives_of
 from openbell.feeds.yahoo.connection import YahooConnection
-from openbell.feeds.yahoo.series import DELAY, natives_of
 from openbell.feeds.yahoo.stream import batches
 from openbell.market.bars import MINUTE, Bars, empty_of
 from openbell.market.clock import Clock, SystemClock, bounded

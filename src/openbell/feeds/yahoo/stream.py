@@ -8,8 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 import numpy as np
 
 from openbell.feeds.port import Batch
-from openbell.feeds.yahoo.candles import Fetched
-from openbell.feeds.yahoo.series import DELAY
+from openbell.feeds.yahoo.candles import DELAY, Fetched
 from openbell.market.bars import MINUTE, Bars, empty
 from openbell.market.clock import Clock
 from openbell.market.instruments import Instrument

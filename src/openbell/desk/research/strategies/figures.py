@@ -9,8 +9,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from openbell.backtest.current_signals import CurrentSignal, ImplementationOnSeries, RunPart, current_signals
-from openbell.backtest.forward import Course, courses
+from openbell.backtest.current_signals import (
+    Course,
+    CurrentSignal,
+    ImplementationOnSeries,
+    RunPart,
+    courses,
+    current_signals,
+)
 from openbell.backtest.rules import Setup
 from openbell.desk.bars.service import BarService
 from openbell.desk.research.strategies.series_bars import SeriesBars, bars_since, digest_of, series_named

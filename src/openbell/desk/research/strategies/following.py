@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from openbell.backtest.forward import Course
+from openbell.backtest.current_signals import Course
 from openbell.desk.bars.service import BarService
 from openbell.desk.events.supervision import FailingUnits
 from openbell.desk.orders.engine import raise_if_general

@@ -19,8 +19,7 @@ from openbell.market.timeframes import SHORT, name_of
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.strategies import EVERYONE, Costs
-from openbell.strategies.compiled import compiled
-from openbell.strategies.content import content_of
+from openbell.strategies.compiled import compiled, content_of
 from openbell.strategies.implementations import Implementation, ImplementationStatus, implementation_id
 
 
