@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from openbell.backtest.rules import Setup
-from openbell.backtest.search import FEWEST_BARS, Tried, judged, search
+from openbell.backtest.search import FEWEST_BARS, SearchedSpec, judged, search
 from openbell.market.bars import Bars, make
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import parse
@@ -25,7 +25,7 @@ COSTS = Setup(10_000.0, 0.001, 0.0005)
 WITHOUT_SKILL = runs(200, soak=1000)
 
 
-def steps(found: list[Tried | None]) -> list[Promotion]:
+def steps(found: list[SearchedSpec | None]) -> list[Promotion]:
     """The status of each result, judged against all of them."""
     tried = [each for each in found if each is not None]
     return [judged(each, len(tried))[0] for each in tried]

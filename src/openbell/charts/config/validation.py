@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from openbell.charts.config.choices import PLANS, Plan
 from openbell.charts.config.model import ChartConfig
-from openbell.charts.config.plans import PLANS, Plan
 from openbell.charts.config.problems import ConfigProblem, ConfigProblems
 from openbell.charts.config.ranges import bounds_of
 from openbell.charts.config.reading import CONTRACT, read_config

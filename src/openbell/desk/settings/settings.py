@@ -15,7 +15,7 @@ from zlib import crc32
 
 from openbell.backtest.wire.limits import MOST_MESSAGE_MB, USUAL_MESSAGE_MB
 from openbell.brokers.registry import all_brokers
-from openbell.charts.config.plans import PLANS
+from openbell.charts.config.choices import PLANS
 from openbell.desk.settings.checks import (
     BARE_PATH,
     HIGHEST_PORT,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
-from openbell.charts.config.plans import Plan
+from openbell.charts.config.choices import Plan
 from openbell.charts.config.problems import ConfigProblem
 from openbell.charts.config.reading import VENDOR, read_config
 from openbell.desk.desk import Desk

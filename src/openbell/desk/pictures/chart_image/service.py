@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from openbell.charts.config.plans import OWN, Plan
+from openbell.charts.config.choices import OWN, Plan
 from openbell.charts.config.problems import ConfigProblem
 from openbell.charts.config.validation import ConfigValidation, plan_of, validate
 from openbell.desk.pictures.chart_image.desk_instruments import known_instruments

@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from openbell.charts.config.choices import PLANS, Plan
 from openbell.charts.config.model import ChartConfig
-from openbell.charts.config.plans import PLANS, Plan
 from openbell.charts.config.vendor_form import vendor_body
 from openbell.desk.pictures.chart_image.answers import (
     Failure,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from openbell.backtest.search import Tried, judged
+from openbell.backtest.search import SearchedSpec, judged
 from openbell.desk.research.strategies.series_bars import SeriesBars
 from openbell.desk.research.strategies.specs import KnownSpec
 from openbell.market.series import Series
@@ -97,7 +97,7 @@ class Searched:
     """All bars of its generation: also those of its searches before."""
     specs: Sequence[KnownSpec]
     """Those that were searched."""
-    results: Sequence[Tried | None]
+    results: Sequence[SearchedSpec | None]
     fingerprint: str
     """Of all specs that the place is about."""
     outdated: str
@@ -134,7 +134,7 @@ class Searched:
         return made, tries
 
     def _implementation(
-        self, spec: KnownSpec, found: Tried, before: Known, tries: int, generation: int, at: float
+        self, spec: KnownSpec, found: SearchedSpec, before: Known, tries: int, generation: int, at: float
     ) -> Implementation:
         step, deflated = judged(found, tries)
         parameters, costs = dict(found.parameters), list(self.place.costs)

@@ -18,7 +18,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from openbell.backtest.rules import Setup
-from openbell.backtest.search import FEWEST_BARS, Tried, search
+from openbell.backtest.search import FEWEST_BARS, SearchedSpec, search
 from openbell.desk.bars.service import BarService
 from openbell.desk.research.strategies.consensus_records import withdraw_votes
 from openbell.desk.research.strategies.judging import Known, Place, Searched, known_at
@@ -163,7 +163,7 @@ class SearchService:
         if not wanted.specs or len(wanted.stretch.bars) < FEWEST_BARS:
             return 0
         chosen = [each.spec for each in wanted.specs]
-        results: list[Tried | None] = []
+        results: list[SearchedSpec | None] = []
         for at in range(0, len(chosen), _AT_ONCE):
             self._progress[key] = Progress(at, len(chosen))
             results += await workers.run(search, chosen[at : at + _AT_ONCE], wanted.stretch.bars, self._setup)
