@@ -91,7 +91,7 @@ CONFIGS = st.builds(
     format=st.sampled_from(FORMATS),
     shift_left=st.integers(0, 5),
     shift_right=st.integers(0, 5),
-    watermark=st.none() | st.builds(Watermark, text=st.text(min_size=1, max_size=9)),
+    watermark=st.none() | st.builds(Watermark, text=st.text(min_size=1, max_size=9).filter(str.strip)),
     override=st.just({"showLegend": False, "priceRange": {"from": 1, "to": 2}}) | st.just({}),
     studies=st.lists(studies(), max_size=4).map(tuple),
     drawings=st.lists(drawings(), max_size=3).map(tuple),
