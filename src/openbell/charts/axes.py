@@ -29,7 +29,6 @@ _NEWEST_SHARE = 0.36
 """The largest share of the width for the newest bar's time of day with its date."""
 _EDGE, _SPACE = 2.0, 8.0
 """The least distance of a time label from the left edge, and of the newest bar's time from the label before it."""
-_HALF = 9.0
 _LEAST_HEIGHT = 14.0
 """The least height of a panel with tags."""
 
@@ -142,7 +141,7 @@ def tags_of(picture: ChartPicture, panel: Panel) -> list[Tag]:
     elif panel.indicator is not None and picture.options.study_last_value:
         for each in panel.indicators:
             marks += last_marks(picture, each)
-    half, area = min(_HALF, panel.box.height / 2), panel.box
+    half, area = min(_HALF_TAG, panel.box.height / 2), panel.box
     places = [(panel.scale.at(mark.price), mark) for mark in marks if np.isfinite(mark.price)]
     shown = [(y, mark) for y, mark in places if area.top <= y <= area.bottom][: int(area.height / (2 * half))]
     apart = _apart([y for y, _ in shown], 2 * half, area.top + half, area.bottom - half)
