@@ -24,8 +24,7 @@ from openbell.feeds.port import Batch, Feed
 from openbell.feeds.yahoo import connection, library
 from openbell.feeds.yahoo import feed as feed_module
 from openbell.feeds.yahoo.candles import DELAY, yahoo_symbol
-from openbell.feeds.yahoo.feed import YahooFeed
-from openbell.feeds.yahoo.stream import SETTLE
+from openbell.feeds.yahoo.feed import SETTLE, YahooFeed
 from openbell.feeds.yahoo.wire import shortest
 from openbell.market.bars import Bars, empty, merge, resample
 from openbell.market.clock import Clock, FixedClock, SystemClock

@@ -1,8 +1,8 @@
 """Yahoo Finance: bars of US stocks, crypto and forex without an account, delayed, for personal use.
 
-`feed` implements the port, `candles` declares the timeframes, fetches them and converts symbols and bars, `stream` polls
-the minutes, `wire` parses Yahoo's JSON, `connection` paces and retries requests, `library` loads yfinance, which handles
-Yahoo's cookies.
+`feed` implements the port and polls the minutes, `candles` declares the timeframes, fetches them and converts symbols and
+bars, `wire` parses Yahoo's JSON, `connection` paces and retries requests, `library` loads yfinance, which handles Yahoo's
+cookies.
 """
 
 from __future__ import annotations
