@@ -25,7 +25,7 @@ from gateway_home import Home
 from measure import row
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.bars import minute_bars
 from openbell.market.bars import Bars
 from openbell.market.clock import iso
 from openbell.market.instruments import parse

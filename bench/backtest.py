@@ -16,14 +16,13 @@ import numpy as np
 import raptorbt
 
 from measure import ms, row, timed
-from openbell.backtest import kernel_numpy
 from openbell.backtest.engine import Run, simulate
 from openbell.backtest.grids import grid
-from openbell.backtest.kernel import Kernel
+from openbell.backtest.kernel import Kernel, walk
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
 from openbell.backtest.sweeps import sweep
-from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.bars import minute_bars
 from openbell.market.bars import Bars
 from openbell.market.instruments import parse
 from openbell.strategies.compiled import Compiled, compiled
@@ -149,13 +148,13 @@ def main() -> int:
     backtest(strategy, bars, Setup())
     works: dict[str, Callable[[], object]] = {
         "numba": partial(ours, strategy, bars, kernel_numba.walk),
-        "numpy": partial(ours, strategy, bars, kernel_numpy.walk),
+        "numpy": partial(ours, strategy, bars, walk),
         "whole": partial(backtest, strategy, bars, Setup()),
         "theirs": partial(theirs, bars),
         "numba alone": partial(simulate, bars, conditions, strategy.side, {}, Setup(), kernel_numba.walk),
-        "numpy alone": partial(simulate, bars, conditions, strategy.side, {}, Setup(), kernel_numpy.walk),
+        "numpy alone": partial(simulate, bars, conditions, strategy.side, {}, Setup(), walk),
         "numba stops": partial(simulate, bars, conditions, strategy.side, STOPS, Setup(), kernel_numba.walk),
-        "numpy stops": partial(simulate, bars, conditions, strategy.side, STOPS, Setup(), kernel_numpy.walk),
+        "numpy stops": partial(simulate, bars, conditions, strategy.side, STOPS, Setup(), walk),
     }
     spent = {name: [0.0] * 0 for name in works}
     for _ in range(REPEAT):  # in turns, so that other work on the machine slows all of them

@@ -25,8 +25,7 @@ from openbell.market.bars import MINUTE, make
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
-from openbell.trading.alerts import Type
-from openbell.trading.inbox import Filter
+from openbell.trading.alerts import AlertFilter, Type
 
 SOURCE = Source(Origin.IMPORTED, "import")
 START = int(time.time()) // 86400 * 86400 - 86400
@@ -55,7 +54,7 @@ async def fire(folder: Path, *, outside: bool) -> list[float]:
     spent: list[float] = []
     async with desk:
         store(desk, START - MINUTE)
-        await desk.trading.inbox.subscribe(ME, Filter())
+        await desk.trading.inbox.subscribe(ME, AlertFilter())
         desk.trading.start()
         child = await start(folder, got) if outside else None
         if child is None:

@@ -18,8 +18,7 @@ from openbell.market.clock import iso
 from openbell.stores.access import static_tokens
 from openbell.stores.access.static_tokens import StaticToken
 from openbell.stores.records.journal import Journal
-from openbell.trading.alerts import Alert, AlertState, Firing, Type
-from openbell.trading.inbox import Filter, notification
+from openbell.trading.alerts import Alert, AlertFilter, AlertState, Firing, Type, notification
 
 T = TypeVar("T")
 
@@ -81,4 +80,4 @@ class Home:
 
     async def _subscribe(self, desk: Desk) -> None:
         for subject in self._subjects:
-            await desk.trading.inbox.subscribe(subject, Filter())
+            await desk.trading.inbox.subscribe(subject, AlertFilter())

@@ -25,7 +25,7 @@ from measure import Client, row, rows
 from openbell.desk.desk import Desk
 from openbell.desk.importing import Options, read
 from openbell.desk.settings import load
-from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.bars import minute_bars
 from openbell.market.bars import MINUTE, Bars, resample
 from openbell.market.instruments import parse
 from openbell.market.series import Series

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from measure import row
-from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.bars import minute_bars
 from openbell.indicators.registry import all_indicators
 from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars

@@ -22,7 +22,7 @@ from tests.stores.influx_server import InfluxServer, NotHere
 from measure import row, rows
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.bars import minute_bars
 from openbell.market.bars import Bars
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source

@@ -147,7 +147,7 @@ def servers(home: str, quick: bool) -> None:
 def stores(quick: bool) -> None:
     import numpy as np
 
-    from openbell.feeds.sim.minutes import minute_bars
+    from openbell.feeds.sim.bars import minute_bars
     from openbell.market.bars import Bars, make, resample
     from openbell.market.instruments import parse
     from openbell.market.provenance import Origin, Source

@@ -25,7 +25,7 @@ from openbell.stores.records import checkpoints
 from openbell.stores.records.journal import Journal
 from openbell.trading.accounts import Account
 from openbell.trading.fills import fill_of
-from openbell.trading.orders import Force, Kind, Order, Side, State
+from openbell.trading.orders import Force, Order, OrderKind, OrderState, Side
 
 ENTRIES = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
 SYMBOLS = ("BTC/USD", "AAPL", "MSFT")
@@ -40,9 +40,11 @@ def deeds(journal: Journal, first: int, last: int) -> None:
         at = END - SPAN + SPAN * number / (ENTRIES / 3)
         side = Side.BUY if number // 3 % 2 == 0 else Side.SELL
         symbol = SYMBOLS[number % 3]
-        order = Order(f"o{number}", "paper", "local", symbol, side, Kind.MARKET, Decimal(1), Decimal(1), Force.GTC, at)
+        order = Order(
+            f"o{number}", "paper", "local", symbol, side, OrderKind.MARKET, Decimal(1), Decimal(1), Force.GTC, at
+        )
         journal.at = at
-        opened = order.to(State.OPEN, at)
+        opened = order.to(OrderState.OPEN, at)
         journal.put("order", opened, new=True)
         journal.put("fill", fill_of(opened, f"f{number}", Decimal(1), PRICE, at), new=True)
         journal.put("order", opened.with_fill(Decimal(1), PRICE, Decimal(0), at))

@@ -6,8 +6,8 @@ import sys
 import time
 
 from measure import row
-from openbell.feeds.sim.minutes import minute_bars
-from openbell.feeds.watchlists import STOCKS_AND_CRYPTO
+from openbell.feeds.declaration import STOCKS_AND_CRYPTO
+from openbell.feeds.sim.bars import minute_bars
 from openbell.market.instruments import parse
 from openbell.strategies.compiled import compiled
 from openbell.strategies.evaluation import evaluate

@@ -22,7 +22,7 @@ from openbell.charts.picture import picture
 from openbell.desk.desk import Desk
 from openbell.desk.pictures.indicators import Evaluation
 from openbell.desk.settings import load
-from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.bars import minute_bars
 from openbell.indicators.evaluation import parse_requests
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.instruments import Instrument, parse

@@ -27,7 +27,7 @@ from tests.waiting import Pace
 from measure import row, rows
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.bars import minute_bars
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source

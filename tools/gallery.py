@@ -6,8 +6,8 @@ import asyncio
 from hashlib import blake2b
 
 from openbell.charts.compose import compose
-from openbell.charts.encode import png
 from openbell.charts.look import Look
+from openbell.charts.picture import png
 from openbell.charts.raster import render
 from openbell.charts.scene import Scene
 from openbell.feeds.sim.feed import SimFeed

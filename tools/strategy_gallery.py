@@ -9,14 +9,14 @@ from hashlib import blake2b
 from openbell.backtest.engine import simulate
 from openbell.backtest.rules import END, Setup
 from openbell.backtest.runs import Backtest, backtest
+from openbell.charts.backtest_charts import strategy_indicators
 from openbell.charts.compose import compose
-from openbell.charts.encode import png
 from openbell.charts.look import Look
+from openbell.charts.picture import png
 from openbell.charts.raster import render
 from openbell.charts.scene import Scene
-from openbell.charts.strategy import strategy_indicators
 from openbell.charts.trade_markers import draw_trades
-from openbell.feeds.sim.longer import bars_of
+from openbell.feeds.sim.bars import bars_of
 from openbell.market.bars import Bars
 from openbell.market.instruments import parse
 from openbell.market.series import Series

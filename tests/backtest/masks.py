@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from openbell.backtest import kernel_numba, kernel_numpy
-from openbell.backtest.kernel import Kernel
+from openbell.backtest import kernel_numba
+from openbell.backtest.kernel import Kernel, walk
 from openbell.backtest.rules import Setup
 from openbell.market.bars import Bars, make
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
 from openbell.strategies.evaluation import Conditions
-from openbell.strategies.spec import ConditionType, Side
+from openbell.strategies.spec import ConditionType, PositionSide
 
-KERNELS: dict[str, Kernel] = {"numpy": kernel_numpy.walk, "numba": kernel_numba.walk}
+KERNELS: dict[str, Kernel] = {"numpy": walk, "numba": kernel_numba.walk}
 ENOUGH = 1e14
 """Volume that no order exceeds."""
 Row = tuple[float, float, float, float]
@@ -36,7 +36,7 @@ def at(count: int, entries: Iterable[int], exits: Iterable[int] = ()) -> Conditi
     return Conditions(entry, leave)
 
 
-Case = tuple[Bars, Conditions, Side, dict[ConditionType, float], Setup]
+Case = tuple[Bars, Conditions, PositionSide, dict[ConditionType, float], Setup]
 STOPS = (ConditionType.STOP_LOSS, ConditionType.TRAILING_STOP_LOSS, ConditionType.STOP_GAIN)
 
 
@@ -61,4 +61,4 @@ def cases(draw: st.DrawFn, most: int = 80) -> Case:
     distance = st.sampled_from([0.5, 1.0, 2.0, 5.0, 10.0, 50.0, 120.0]) | st.floats(0.01, 20.0)
     stops = draw(st.dictionaries(st.sampled_from(STOPS), distance))
     cost = st.sampled_from([0.0, 0.001, 0.01, 0.1])
-    return bars, conditions, draw(st.sampled_from(Side)), stops, Setup(fee=draw(cost), slippage=draw(cost))
+    return bars, conditions, draw(st.sampled_from(PositionSide)), stops, Setup(fee=draw(cost), slippage=draw(cost))

@@ -22,15 +22,14 @@ from openbell.backtest.rules import Factors, Reason, Setup, factors
 from openbell.backtest.trades import Trade
 from openbell.market.bars import Bars
 from openbell.strategies.evaluation import Conditions
-from openbell.strategies.spec import ConditionType, Side
+from openbell.strategies.spec import ConditionType, PositionSide
 from openbell.trading import amounts
 from openbell.trading.amounts import ONE, ZERO
 from openbell.trading.book import Book
-from openbell.trading.brackets import exits_of
 from openbell.trading.costs import Costs
 from openbell.trading.fills import Fill
 from openbell.trading.matcher import Matcher
-from openbell.trading.orders import Force, Kind, Order, Role, State
+from openbell.trading.orders import Force, Order, OrderKind, OrderState, Role, exits_of
 from openbell.trading.orders import Side as OrderSide
 
 _REASONS = {"sl": Reason.STOP_LOSS, "ts": Reason.TRAILING_STOP, "tp": Reason.TARGET, "exit": Reason.SIGNAL}
@@ -38,7 +37,7 @@ _REASONS = {"sl": Reason.STOP_LOSS, "ts": Reason.TRAILING_STOP, "tp": Reason.TAR
 
 
 def reference_trades(
-    bars: Bars, conditions: Conditions, side: Side, stops: Mapping[ConditionType, float], setup: Setup
+    bars: Bars, conditions: Conditions, side: PositionSide, stops: Mapping[ConditionType, float], setup: Setup
 ) -> list[Trade]:
     """Returns the trades of a run, as `simulate` does."""
     account = _Account(bars, side, setup, factors(side, stops, setup))
@@ -54,7 +53,7 @@ class _Account:
     """One account, its matcher, and the trades that it has closed."""
 
     bars: Bars
-    side: Side
+    side: PositionSide
     setup: Setup
     factors: Factors
     best: float = 0.0
@@ -67,7 +66,7 @@ class _Account:
         fee, slippage = amounts.of_bar(self.setup.fee), amounts.of_bar(self.setup.slippage)
         costs = Costs(fee=fee, slippage=slippage, volume_share=ONE)
         self.matcher = Matcher(Book(amounts.of_bar(self.setup.cash)), (), costs)
-        self.opening = OrderSide.BUY if self.side is Side.LONG else OrderSide.SELL
+        self.opening = OrderSide.BUY if self.side is PositionSide.LONG else OrderSide.SELL
 
     def match(self, index: int) -> None:
         """Fill orders from a bar."""
@@ -77,7 +76,7 @@ class _Account:
             elif isinstance(change, Fill):
                 reason = _REASONS[change.order_id.rpartition("-")[2]]
                 self._close(index, change.price, change.fee, reason)
-        better, price = (max, self.bars.high) if self.side is Side.LONG else (min, self.bars.low)
+        better, price = (max, self.bars.high) if self.side is PositionSide.LONG else (min, self.bars.low)
         self.best = better(self.best, float(price[index]))
 
     def decide(self, index: int, *, entry: bool, leave: bool) -> None:
@@ -127,7 +126,7 @@ class _Account:
 
     def _order(self, name: str, at: float, side: OrderSide, quantity: Decimal, opening: Decimal) -> Order:
         symbol = self.bars.instrument.symbol
-        kind, state = Kind.MARKET, State.OPEN
+        kind, state = OrderKind.MARKET, OrderState.OPEN
         return Order(name, "backtest", "backtest", symbol, side, kind, quantity, opening, Force.GTC, at, state=state)
 
     def _place(self, order: Order) -> None:

@@ -11,7 +11,7 @@ import raptorbt
 from openbell.backtest.rules import Reason, Setup
 from openbell.market.bars import Bars
 from openbell.strategies.evaluation import Conditions
-from openbell.strategies.spec import Side
+from openbell.strategies.spec import PositionSide
 
 REASONS = {"Signal": Reason.SIGNAL, "EndOfData": Reason.END}
 
@@ -25,7 +25,9 @@ class Theirs:
     metrics: Any
 
 
-def run(bars: Bars, conditions: Conditions, side: Side, setup: Setup, periods_per_year: float = 252.0) -> Theirs:
+def run(
+    bars: Bars, conditions: Conditions, side: PositionSide, setup: Setup, periods_per_year: float = 252.0
+) -> Theirs:
     """Run raptorbt on the same bars and conditions.
 
     Where entry and exit hold at one close, it keeps a position that the engine closes: such conditions are refused here.
@@ -43,7 +45,7 @@ def run(bars: Bars, conditions: Conditions, side: Side, setup: Setup, periods_pe
         *(np.ascontiguousarray(column) for column in bars.columns()[1:]),
         np.ascontiguousarray(conditions.entry),
         np.ascontiguousarray(conditions.exit),
-        1 if side is Side.LONG else -1,
+        1 if side is PositionSide.LONG else -1,
         1.0,
         "X",
         config,

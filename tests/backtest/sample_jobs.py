@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from openbell.backtest.jobs import BacktestJob, Job, MonteCarloJob, PortfolioJob, WalkForwardJob
-from openbell.backtest.portfolio import Part
+from openbell.backtest.portfolio import PortfolioPart
 from openbell.backtest.rules import Setup
 from openbell.backtest.walk_forward import By, Windows, usual_windows
 from openbell.market.timeframes import Timeframe
@@ -38,9 +38,9 @@ def jobs() -> dict[str, Job[Any]]:
     one, short, hours = compiled(SPEC), with_stops(), stock_hours(20)
     start, end = float(BARS.time[300]), float(BARS.time[1200])
     parts = [
-        Part(one, BARS, 0.5),
-        Part(short, walk(2, 900, "ETH/USD"), 0.25),
-        Part(one, walk(3, 60, "AAPL", Timeframe.D1), 0.1),
+        PortfolioPart(one, BARS, 0.5),
+        PortfolioPart(short, walk(2, 900, "ETH/USD"), 0.25),
+        PortfolioPart(one, walk(3, 60, "AAPL", Timeframe.D1), 0.1),
     ]
     return {
         "backtest": BacktestJob(one, BARS, SETUP),

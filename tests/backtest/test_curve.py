@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 
 from openbell.backtest import kernel_numba
-from openbell.backtest.blocks import BlockSums, block_edges, block_sums
 from openbell.backtest.curve import Curve, bar_returns, curve_of, holding_of, returns_of
 from openbell.backtest.engine import equity_of, trades_of
 from openbell.backtest.rules import Setup
+from openbell.backtest.sweep_runs import BlockSums, block_edges, block_sums
 from openbell.strategies.evaluation import Conditions
-from openbell.strategies.spec import Side
+from openbell.strategies.spec import PositionSide
 from tests.backtest.masks import Case, Row, at, bars_of, cases
 from tests.counts import runs
 from tests.strategies.specs import walk
@@ -45,9 +45,9 @@ def test_random_runs_have_equal_bits(case: Case) -> None:
         assert image(numpy) == image(numba)
 
 
-@pytest.mark.parametrize("side", Side)
+@pytest.mark.parametrize("side", PositionSide)
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 127, 128, 129, 136, 255, 256, 257, 1000, 4097, 100_003])
-def test_any_number_of_bars(count: int, side: Side) -> None:
+def test_any_number_of_bars(count: int, side: PositionSide) -> None:
     bars, chance = walk(count, count), np.random.default_rng(count)
     conditions = Conditions(chance.random(count) < 0.1, chance.random(count) < 0.1)
     for blocks in (0, 1, 8, 16):
@@ -58,7 +58,7 @@ def test_any_number_of_bars(count: int, side: Side) -> None:
 def test_a_price_that_does_not_move_and_a_run_without_trades() -> None:
     flat: list[Row] = [(100, 100, 100, 100)] * 300
     for conditions in (at(300, []), at(300, [1], [200])):
-        numpy, numba = both((bars_of(flat), conditions, Side.LONG, {}, Setup(fee=0.0)), 4)
+        numpy, numba = both((bars_of(flat), conditions, PositionSide.LONG, {}, Setup(fee=0.0)), 4)
         assert image(numpy) == image(numba)
         assert numba[0].returns
         assert (numba[0].returns.deviation, numba[0].returns.shared, numba[0].drawdown) == (0.0, 0.0, 0.0)
@@ -66,7 +66,7 @@ def test_a_price_that_does_not_move_and_a_run_without_trades() -> None:
 
 def test_a_run_that_loses_everything_has_no_returns() -> None:
     rows: list[Row] = [(100, 100, 100, 100), (100, 300, 100, 300), (300, 300, 300, 300), (300, 300, 300, 300)]
-    numpy, numba = both((bars_of(rows), at(4, [0], [1]), Side.SHORT, {}, Setup(fee=0.0)), 2)
+    numpy, numba = both((bars_of(rows), at(4, [0], [1]), PositionSide.SHORT, {}, Setup(fee=0.0)), 2)
     assert image(numpy) == image(numba)
     assert numba[0].returns is None
     assert np.isnan(numba[1].sums).all()

@@ -15,7 +15,7 @@ from openbell.backtest.rules import Reason, Setup
 from openbell.backtest.trades import Trade
 from openbell.market.errors import InvalidParameter
 from openbell.strategies.evaluation import Conditions
-from openbell.strategies.spec import ConditionType, Side
+from openbell.strategies.spec import ConditionType, PositionSide
 from tests.backtest.masks import KERNELS, Case, Row, at, bars_of, cases
 from tests.backtest.matcher_reference import reference_trades
 from tests.counts import runs
@@ -41,7 +41,7 @@ def outcome(trade: Trade) -> tuple[int, int, float, float, Reason]:
 
 def test_a_decision_at_a_close_fills_at_the_next_open(kernel: Kernel) -> None:
     rows: list[Row] = [(10, 11, 9, 10.5), (11, 12, 10, 11.5), (12, 13, 11, 12.5), (13, 14, 12, 13.5), (14, 15, 13, 14)]
-    run = simulate(bars_of(rows), at(5, [0], [2]), Side.LONG, {}, Setup(cash=1000.0, fee=0.01), kernel)
+    run = simulate(bars_of(rows), at(5, [0], [2]), PositionSide.LONG, {}, Setup(cash=1000.0, fee=0.01), kernel)
 
     (trade,) = run.trades
     quantity = 1000 / (11 * 1.01)
@@ -57,15 +57,15 @@ def test_a_decision_at_a_close_fills_at_the_next_open(kernel: Kernel) -> None:
 
 
 def test_a_decision_at_the_last_close_does_not_trade(kernel: Kernel) -> None:
-    run = simulate(bars_of([FLAT] * 3), at(3, [2]), Side.LONG, {}, FREE, kernel)
+    run = simulate(bars_of([FLAT] * 3), at(3, [2]), PositionSide.LONG, {}, FREE, kernel)
     assert len(run.trades) == 0
-    run = simulate(bars_of([FLAT] * 3), at(3, [0], [2]), Side.LONG, {}, FREE, kernel)
+    run = simulate(bars_of([FLAT] * 3), at(3, [0], [2]), PositionSide.LONG, {}, FREE, kernel)
     assert [trade.reason for trade in run.trades] == [Reason.END]
 
 
 def test_a_position_that_is_open_at_the_end_is_valued_at_the_last_close_without_a_fee(kernel: Kernel) -> None:
     rows: list[Row] = [FLAT, (100, 110, 100, 105), (105, 120, 105, 120)]
-    run = simulate(bars_of(rows), at(3, [0]), Side.LONG, {}, Setup(cash=1010.0, fee=0.01), kernel)
+    run = simulate(bars_of(rows), at(3, [0]), PositionSide.LONG, {}, Setup(cash=1010.0, fee=0.01), kernel)
     (trade,) = run.trades
     assert outcome(trade) == (1, 2, 100.0, 120.0, Reason.END)
     assert (trade.quantity, trade.entry_fee, trade.exit_fee, trade.profit) == pytest.approx((10, 10, 0, 190))
@@ -73,23 +73,23 @@ def test_a_position_that_is_open_at_the_end_is_valued_at_the_last_close_without_
 
 
 def test_a_position_can_be_entered_and_valued_in_the_last_bar(kernel: Kernel) -> None:
-    run = simulate(bars_of([FLAT, (100, 110, 100, 105)]), at(2, [0]), Side.LONG, {}, FREE, kernel)
+    run = simulate(bars_of([FLAT, (100, 110, 100, 105)]), at(2, [0]), PositionSide.LONG, {}, FREE, kernel)
     assert [outcome(trade) for trade in run.trades] == [(1, 1, 100.0, 105.0, Reason.END)]
     assert run.equity.tolist() == [1000.0, 1050.0]
 
 
 def test_entries_are_ignored_while_a_position_is_held(kernel: Kernel) -> None:
-    run = simulate(bars_of([FLAT] * 8), at(8, [0, 1, 2, 5], [3]), Side.LONG, {}, FREE, kernel)
+    run = simulate(bars_of([FLAT] * 8), at(8, [0, 1, 2, 5], [3]), PositionSide.LONG, {}, FREE, kernel)
     assert [(trade.entry_index, trade.exit_index) for trade in run.trades] == [(1, 4), (6, 7)]
 
 
 def test_where_both_hold_a_position_is_closed_and_opened_if_there_is_none(kernel: Kernel) -> None:
-    both = simulate(bars_of([FLAT] * 8), at(8, [0, 3, 4], [0, 3]), Side.LONG, {}, FREE, kernel)
+    both = simulate(bars_of([FLAT] * 8), at(8, [0, 3, 4], [0, 3]), PositionSide.LONG, {}, FREE, kernel)
     assert [(trade.entry_index, trade.exit_index) for trade in both.trades] == [(1, 4), (5, 7)]
 
 
 def test_an_exit_at_the_close_of_the_entry_bar_leaves_at_the_next_open(kernel: Kernel) -> None:
-    run = simulate(bars_of([FLAT] * 5), at(5, [0], [1]), Side.LONG, {}, FREE, kernel)
+    run = simulate(bars_of([FLAT] * 5), at(5, [0], [1]), PositionSide.LONG, {}, FREE, kernel)
     assert [(trade.entry_index, trade.exit_index) for trade in run.trades] == [(1, 2)]
 
 
@@ -97,7 +97,11 @@ def test_an_exit_at_the_close_of_the_entry_bar_leaves_at_the_next_open(kernel: K
 
 
 def one(
-    rows: list[Row], stops: dict[ConditionType, float], kernel: Kernel, side: Side = Side.LONG, **costs: float
+    rows: list[Row],
+    stops: dict[ConditionType, float],
+    kernel: Kernel,
+    side: PositionSide = PositionSide.LONG,
+    **costs: float,
 ) -> Trade:
     """The first trade of an entry at the open of the second bar."""
     setup = Setup(cash=1000.0, **({"fee": 0.0} | costs))
@@ -117,7 +121,7 @@ def test_a_stop_is_reached_by_touching_it(kernel: Kernel) -> None:
 def test_after_a_gap_a_stop_fills_at_the_open(kernel: Kernel) -> None:
     trade = one([FLAT, FLAT, (90, 99, 89, 98)], {LOSS: 5.0}, kernel)
     assert outcome(trade) == (1, 2, 100.0, 90.0, Reason.STOP_LOSS)
-    trade = one([FLAT, FLAT, (110, 111, 99, 100)], {LOSS: 5.0}, kernel, Side.SHORT)
+    trade = one([FLAT, FLAT, (110, 111, 99, 100)], {LOSS: 5.0}, kernel, PositionSide.SHORT)
     assert outcome(trade) == (1, 2, 100.0, 110.0, Reason.STOP_LOSS)
 
 
@@ -142,7 +146,7 @@ def test_a_target_fills_only_if_the_price_trades_through_it(kernel: Kernel) -> N
     rows: list[Row] = [FLAT, FLAT, (100, 125, 100, 103), (103, 126, 103, 104)]
     assert outcome(one(rows, {GAIN: 25.0}, kernel)) == (1, 3, 100.0, 125.0, Reason.TARGET)
     rows = [FLAT, FLAT, (100, 100, 75, 97), (97, 98, 74, 97)]
-    assert outcome(one(rows, {GAIN: 25.0}, kernel, Side.SHORT)) == (1, 3, 100.0, 75.0, Reason.TARGET)
+    assert outcome(one(rows, {GAIN: 25.0}, kernel, PositionSide.SHORT)) == (1, 3, 100.0, 75.0, Reason.TARGET)
 
 
 def test_a_target_fills_at_an_open_that_is_better(kernel: Kernel) -> None:
@@ -158,20 +162,20 @@ def test_a_trailing_stop_follows_the_best_price_of_earlier_bars(kernel: Kernel) 
 
 def test_a_trailing_stop_of_a_short_follows_the_lowest_price(kernel: Kernel) -> None:
     rows: list[Row] = [FLAT, (100, 100, 80, 81), (81, 87, 80, 86), (86, 88, 85, 86), FLAT]
-    trade = one(rows, {TRAIL: 10.0}, kernel, Side.SHORT)
+    trade = one(rows, {TRAIL: 10.0}, kernel, PositionSide.SHORT)
     assert outcome(trade) == (1, 3, 100.0, 88.0, Reason.TRAILING_STOP)
     assert trade.profit == pytest.approx(120)
 
 
 def test_after_a_stop_an_entry_at_the_close_of_the_same_bar_enters_at_the_next_open(kernel: Kernel) -> None:
     rows: list[Row] = [FLAT, (100, 100, 94, 100), FLAT, FLAT]
-    run = simulate(bars_of(rows), at(4, [0, 1]), Side.LONG, {LOSS: 5.0}, FREE, kernel)
+    run = simulate(bars_of(rows), at(4, [0, 1]), PositionSide.LONG, {LOSS: 5.0}, FREE, kernel)
     assert [(trade.entry_index, trade.exit_index) for trade in run.trades] == [(1, 1), (2, 3)]
 
 
 def test_a_signal_leaves_at_the_open_before_the_stop_of_that_bar(kernel: Kernel) -> None:
     rows: list[Row] = [FLAT, FLAT, (100, 100, 94, 100), FLAT]
-    run = simulate(bars_of(rows), at(4, [0], [1]), Side.LONG, {LOSS: 5.0}, FREE, kernel)
+    run = simulate(bars_of(rows), at(4, [0], [1]), PositionSide.LONG, {LOSS: 5.0}, FREE, kernel)
     assert [outcome(trade) for trade in run.trades] == [(1, 2, 100.0, 100.0, Reason.SIGNAL)]
 
 
@@ -180,7 +184,7 @@ def test_a_signal_leaves_at_the_open_before_the_stop_of_that_bar(kernel: Kernel)
 
 def test_a_short_sells_the_value_of_the_cash_and_pays_fees_on_both_sides(kernel: Kernel) -> None:
     rows: list[Row] = [FLAT, (100, 100, 100, 95), (95, 95, 80, 82), (80, 80, 80, 80)]
-    run = simulate(bars_of(rows), at(4, [0], [2]), Side.SHORT, {}, Setup(cash=1010.0, fee=0.01), kernel)
+    run = simulate(bars_of(rows), at(4, [0], [2]), PositionSide.SHORT, {}, Setup(cash=1010.0, fee=0.01), kernel)
     (trade,) = run.trades
     assert outcome(trade) == (1, 3, 100.0, 80.0, Reason.SIGNAL)
     assert (trade.quantity, trade.entry_fee, trade.exit_fee) == pytest.approx((10, 10, 8))
@@ -193,7 +197,7 @@ def test_slippage_is_to_the_disadvantage_of_market_and_stop_orders_and_targets_h
     trade = one(stopped, {LOSS: 5.0}, kernel, slippage=0.01)
     assert (trade.entry_price, trade.exit_price) == pytest.approx((101.0, 101 * 0.95 * 0.99))
     risen: list[Row] = [FLAT, FLAT, (100, 140, 90, 92)]
-    trade = one(risen, {LOSS: 5.0}, kernel, Side.SHORT, slippage=0.01)
+    trade = one(risen, {LOSS: 5.0}, kernel, PositionSide.SHORT, slippage=0.01)
     assert (trade.entry_price, trade.exit_price) == pytest.approx((99.0, 99 * 1.05 * 1.01))
     trade = one(risen, {GAIN: 25.0}, kernel, slippage=0.01)
     assert (trade.entry_price, trade.exit_price) == pytest.approx((101.0, 101 * 1.25))
@@ -201,7 +205,7 @@ def test_slippage_is_to_the_disadvantage_of_market_and_stop_orders_and_targets_h
 
 def test_no_position_is_opened_after_the_cash_is_used_up(kernel: Kernel) -> None:
     rows: list[Row] = [FLAT, FLAT, (300, 300, 300, 300), (300, 300, 300, 300), FLAT, FLAT]
-    run = simulate(bars_of(rows), at(6, [0, 2, 3, 4], [1]), Side.SHORT, {}, FREE, kernel)
+    run = simulate(bars_of(rows), at(6, [0, 2, 3, 4], [1]), PositionSide.SHORT, {}, FREE, kernel)
     (trade,) = run.trades
     assert (trade.entry_index, trade.exit_index) == (1, 2)
     assert trade.profit == pytest.approx(-2000)
@@ -211,7 +215,7 @@ def test_no_position_is_opened_after_the_cash_is_used_up(kernel: Kernel) -> None
 def test_prices_at_the_bounds_give_finite_numbers(kernel: Kernel) -> None:
     rows: list[Row] = [(price, 1e15, 1e-15, price) for price in [1e-15, 1e-15, 1e15] * 40]
     conditions = at(120, range(0, 120, 3), range(1, 120, 3))
-    run = simulate(bars_of(rows), conditions, Side.LONG, {}, Setup(fee=0.0), kernel)
+    run = simulate(bars_of(rows), conditions, PositionSide.LONG, {}, Setup(fee=0.0), kernel)
     assert 0 < len(run.trades) < 40
     assert np.isfinite(run.equity).all()
     assert all(np.isfinite((trade.quantity, trade.profit)).all() for trade in run.trades)
@@ -227,7 +231,7 @@ def test_a_setup_that_cannot_be_is_refused(given: dict[str, float]) -> None:
 
 def test_conditions_of_other_bars_are_refused() -> None:
     with pytest.raises(ValueError, match="3 bars, but 2 entry"):
-        simulate(bars_of([FLAT] * 3), at(2, []), Side.LONG, {}, FREE)
+        simulate(bars_of([FLAT] * 3), at(2, []), PositionSide.LONG, {}, FREE)
 
 
 # Edges
@@ -237,7 +241,7 @@ def test_conditions_of_other_bars_are_refused() -> None:
 @pytest.mark.parametrize("stops", [{}, {LOSS: 1.0}])
 def test_hardly_any_bars(count: int, stops: dict[ConditionType, float], kernel: Kernel) -> None:
     everywhere = Conditions(np.ones(count, dtype=bool), np.ones(count, dtype=bool))
-    run = simulate(bars_of([FLAT] * count), everywhere, Side.LONG, stops, FREE, kernel)
+    run = simulate(bars_of([FLAT] * count), everywhere, PositionSide.LONG, stops, FREE, kernel)
     assert len(run.trades) == max(0, count - 1)
     assert run.equity.tolist() == [1000.0] * count
 
@@ -263,7 +267,7 @@ def test_both_kernels_agree_on_positions_of_thousands_of_bars() -> None:
     close = 100 * np.exp(np.cumsum(chance.normal(0, 0.002, count)))
     bars = bars_of(np.stack([close, close * 1.001, close * 0.999, close], axis=1).tolist())
     conditions = at(count, range(0, count, 50), [15_000])
-    for side in Side:
+    for side in PositionSide:
         for stops in ({}, {LOSS: 30.0}, {TRAIL: 25.0}, {GAIN: 40.0}, {LOSS: 20.0, TRAIL: 15.0, GAIN: 30.0}):
             numpy_run, numba_run = (simulate(bars, conditions, side, stops, FREE, each) for each in KERNELS.values())
             assert image(numpy_run) == image(numba_run)
@@ -275,7 +279,7 @@ def test_read_only_and_strided_columns_are_accepted(kernel: Kernel) -> None:
     for column in strided.columns():
         column.flags.writeable = False
     assert not strided.open.flags.c_contiguous
-    assert len(simulate(strided, at(6, [0, 2], [1]), Side.LONG, {LOSS: 1.0}, FREE, kernel).trades) == 2
+    assert len(simulate(strided, at(6, [0, 2], [1]), PositionSide.LONG, {LOSS: 1.0}, FREE, kernel).trades) == 2
 
 
 def test_without_numba_the_kernel_is_that_of_numpy() -> None:
@@ -285,7 +289,7 @@ def test_without_numba_the_kernel_is_that_of_numpy() -> None:
         "print(fastest(stops=True).__module__)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "openbell.backtest.kernel_numpy"
+    assert done.stdout.strip() == "openbell.backtest.kernel"
 
 
 def test_numba_is_loaded_by_the_first_run_with_stops_and_not_before() -> None:
@@ -296,7 +300,7 @@ def test_numba_is_loaded_by_the_first_run_with_stops_and_not_before() -> None:
         "print(fastest(stops=False).__module__, 'numba' in sys.modules, fastest(stops=True).__module__)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["openbell.backtest.kernel_numpy", "False", "openbell.backtest.kernel_numba"]
+    assert done.stdout.split() == ["openbell.backtest.kernel", "False", "openbell.backtest.kernel_numba"]
 
 
 # The reference

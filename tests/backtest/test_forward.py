@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openbell.backtest.current_signals import Placed, part_of
-from openbell.backtest.forward import course_of, courses
+from openbell.backtest.current_signals import ImplementationOnSeries, course_of, courses, part_of
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
 from openbell.strategies.compiled import compiled
@@ -37,7 +36,7 @@ def test_each_close_has_the_figures_of_the_bars_up_to_it(name: str) -> None:
 
 def test_later_bars_change_nothing() -> None:
     bars, spec = walk(22, 600), read_spec(crossover())
-    placed = [Placed(spec, spec.defaults(), int(bars.time[100]), float(bars.time[FIRST]))]
+    placed = [ImplementationOnSeries(spec, spec.defaults(), int(bars.time[100]), float(bars.time[FIRST]))]
     (whole,) = courses(placed, [None], bars, Setup())
     for last in (FIRST + 2, 333, 598):
         (part,) = courses(placed, [None], bars.take(slice(0, last)), Setup())
@@ -52,4 +51,4 @@ def test_later_bars_change_nothing() -> None:
 def test_nothing_before_it_was_found() -> None:
     bars, spec = walk(23, 300), read_spec(crossover())
     after = float(bars.time[-1]) + 10_000_000
-    assert courses([Placed(spec, {}, int(bars.time[10]), after)], [None], bars, Setup()) == [[]]
+    assert courses([ImplementationOnSeries(spec, {}, int(bars.time[10]), after)], [None], bars, Setup()) == [[]]

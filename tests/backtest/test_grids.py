@@ -13,12 +13,12 @@ from openbell.market.errors import InvalidParameter
 from openbell.strategies.compiled import compiled
 from openbell.strategies.library import canonical
 from openbell.strategies.reading import read_spec
-from openbell.strategies.spec import Number, Parameter, Spec
+from openbell.strategies.spec import Number, Spec, SpecParameter
 from tests.strategies.specs import crossover
 
-WHOLE = Parameter("fastPeriod", True, 2, 50, 12)
+WHOLE = SpecParameter("fastPeriod", True, 2, 50, 12)
 STOPS = ("STOP_LOSS", "STOP_GAIN", "TRAILING_STOP_LOSS")
-FRACTION = Parameter("stopLoss", False, 0.5, 10.0, 2.0)
+FRACTION = SpecParameter("stopLoss", False, 0.5, 10.0, 2.0)
 
 
 def spec_with(*parameters: tuple[str, str, float, float, float]) -> Spec:
@@ -49,7 +49,7 @@ def spec_with(*parameters: tuple[str, str, float, float, float]) -> Spec:
         (FRACTION, "0.5..0.8:0.1", (0.5, 0.6, 0.7, 0.8)),
     ],
 )
-def test_values_as_people_write_them(parameter: Parameter, text: str, expected: tuple[Number, ...]) -> None:
+def test_values_as_people_write_them(parameter: SpecParameter, text: str, expected: tuple[Number, ...]) -> None:
     found = parse_values(parameter, text)
     assert found == expected
     assert {type(each) for each in found} == {int if parameter.whole else float}
@@ -76,7 +76,7 @@ def test_values_as_people_write_them(parameter: Parameter, text: str, expected: 
         (FRACTION, "1..3:1e-300", "at most 10,000 values"),
     ],
 )
-def test_values_that_cannot_be_read_are_refused(parameter: Parameter, text: str, why: str) -> None:
+def test_values_that_cannot_be_read_are_refused(parameter: SpecParameter, text: str, why: str) -> None:
     with pytest.raises(InvalidParameter, match=why):
         parse_values(parameter, text)
 

@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from openbell.backtest.annual import bars_per_year
 from openbell.backtest.engine import simulate
-from openbell.backtest.metrics import Metrics, measure
+from openbell.backtest.metrics import RunMetrics, bars_per_year, measure
 from openbell.backtest.rules import Setup
 from openbell.market.bars import Bars, make
 from openbell.market.instruments import parse
 from openbell.market.sessions import sessions_of
 from openbell.market.timeframes import Timeframe
 from openbell.strategies.evaluation import Conditions, evaluate
-from openbell.strategies.spec import Side
+from openbell.strategies.spec import PositionSide
 from tests.backtest import raptor
 from tests.backtest.masks import Case, Row, at, bars_of, cases
 from tests.backtest.real_strategies import FILES, SPECS, real_bars, strategy
@@ -42,7 +41,7 @@ def days(closes: list[float], symbol: str = "BTC/USD") -> Bars:
 def test_figures_by_hand() -> None:
     # Bought at 100, sold at 120; bought at 120, sold at 90. The equity is 1000, 1000, 1100, 1200, 1200, 900, 900.
     bars = days([100, 100, 110, 120, 120, 90, 90])
-    run = simulate(bars, at(7, [1, 4], [3, 5]), Side.LONG, {}, FREE)
+    run = simulate(bars, at(7, [1, 4], [3, 5]), PositionSide.LONG, {}, FREE)
     assert run.equity == pytest.approx([1000, 1000, 1100, 1200, 1200, 900, 900])
     found = measure(run, bars)
 
@@ -66,7 +65,7 @@ def test_figures_by_hand() -> None:
 
 def test_the_length_of_a_drawdown_ends_when_the_equity_is_back() -> None:
     bars = days([100, 100, 120, 90, 100, 120, 130, 125])
-    run = simulate(bars, at(8, [0]), Side.LONG, {}, FREE)
+    run = simulate(bars, at(8, [0]), PositionSide.LONG, {}, FREE)
     assert (measure(run, bars).max_drawdown, measure(run, bars).max_drawdown_bars) == pytest.approx((0.25, 3))
 
 
@@ -74,10 +73,10 @@ def test_holding_the_instrument_has_a_beta_of_one_and_no_alpha() -> None:
     chance = np.random.default_rng(5)
     bars = days((100 * np.exp(np.cumsum(chance.normal(0, 0.02, 300)))).tolist())
     bars = replace(bars, open=np.append(bars.close[0], bars.close[:-1]))
-    held = measure(simulate(bars, at(300, [0]), Side.LONG, {}, FREE), bars)
+    held = measure(simulate(bars, at(300, [0]), PositionSide.LONG, {}, FREE), bars)
     assert held.beta == pytest.approx(1)
     assert held.alpha == pytest.approx(0, abs=1e-9)
-    short = measure(simulate(bars, at(300, [0]), Side.SHORT, {}, FREE), bars)
+    short = measure(simulate(bars, at(300, [0]), PositionSide.SHORT, {}, FREE), bars)
     assert short.beta is not None
     assert short.beta < -0.5
 
@@ -85,7 +84,7 @@ def test_holding_the_instrument_has_a_beta_of_one_and_no_alpha() -> None:
 def test_beta_is_that_of_holding_from_the_first_open() -> None:
     # Held from the second open on, while the instrument rose by 100 % in the first bar and by 10 % in each other.
     bars = replace(days([200.0, 220.0, 242.0]), open=np.array([100.0, 200.0, 220.0]))
-    found = measure(simulate(bars, at(3, [0]), Side.LONG, {}, FREE), bars)
+    found = measure(simulate(bars, at(3, [0]), PositionSide.LONG, {}, FREE), bars)
     returns, market = np.array([0, 0.1, 0.1]), np.array([1, 0.1, 0.1])
     beta = np.cov(returns, market)[0, 1] / np.var(market, ddof=1)
     assert found.beta == pytest.approx(beta)
@@ -96,14 +95,14 @@ def test_a_price_that_grows_by_the_same_share_in_each_bar_has_no_beta() -> None:
     closes = (100 * 1.01 ** np.arange(1, 51)).tolist()
     bars = days(closes)
     bars = replace(bars, open=np.append(100.0, bars.close[:-1]))
-    found = measure(simulate(bars, at(50, [20]), Side.LONG, {}, FREE), bars)
+    found = measure(simulate(bars, at(50, [20]), PositionSide.LONG, {}, FREE), bars)
     assert (found.beta, found.alpha) == (None, None)
 
 
 def test_a_position_that_is_open_at_the_end_was_bought_but_not_sold() -> None:
     bars = days([100.0, 100.0, 100.0])
-    assert measure(simulate(bars, at(3, [0]), Side.LONG, {}, FREE), bars).turnover == pytest.approx(1)
-    assert measure(simulate(bars, at(3, [0], [1]), Side.LONG, {}, FREE), bars).turnover == pytest.approx(2)
+    assert measure(simulate(bars, at(3, [0]), PositionSide.LONG, {}, FREE), bars).turnover == pytest.approx(1)
+    assert measure(simulate(bars, at(3, [0], [1]), PositionSide.LONG, {}, FREE), bars).turnover == pytest.approx(2)
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -115,8 +114,8 @@ def test_figures_on_real_prices_equal_raptorbts(file: RealFile, name: str) -> No
     entry, leave = conditions.entry.copy(), conditions.exit.copy()
     entry[-2:], leave[-2] = False, True
     conditions = Conditions(entry & ~leave, leave)
-    ours = measure(simulate(bars, conditions, Side.LONG, {}, Setup()), bars)
-    theirs = raptor.run(bars, conditions, Side.LONG, Setup(), bars_per_year(bars)).metrics
+    ours = measure(simulate(bars, conditions, PositionSide.LONG, {}, Setup()), bars)
+    theirs = raptor.run(bars, conditions, PositionSide.LONG, Setup(), bars_per_year(bars)).metrics
 
     pairs = {
         "total_return": (ours.total_return, theirs.total_return_pct / 100),
@@ -138,7 +137,7 @@ def test_figures_on_real_prices_equal_raptorbts(file: RealFile, name: str) -> No
 
 def test_without_bars_nothing_is_defined() -> None:
     bars = bars_of([])
-    found = asdict(measure(simulate(bars, at(0, []), Side.LONG, {}, FREE), bars))
+    found = asdict(measure(simulate(bars, at(0, []), PositionSide.LONG, {}, FREE), bars))
     assert found.pop("trades") == 0
     assert set(found.values()) == {None}
 
@@ -146,7 +145,7 @@ def test_without_bars_nothing_is_defined() -> None:
 @pytest.mark.parametrize("count", [1, 50])
 def test_without_trades_the_returns_are_zero_and_ratios_undefined(count: int) -> None:
     bars = bars_of([FLAT] * count)
-    found = measure(simulate(bars, at(count, []), Side.LONG, {}, FREE), bars)
+    found = measure(simulate(bars, at(count, []), PositionSide.LONG, {}, FREE), bars)
     assert (found.total_return, found.annual_return, found.max_drawdown, found.exposure) == (0, 0, 0, 0)
     assert (found.max_drawdown_bars, found.turnover) == (0, 0)
     assert found.volatility == (None if count == 1 else 0)
@@ -157,14 +156,14 @@ def test_without_trades_the_returns_are_zero_and_ratios_undefined(count: int) ->
 
 def test_without_a_losing_trade_the_profit_factor_is_undefined_and_counts_as_the_highest() -> None:
     bars = days([100, 100, 110, 121])
-    found = measure(simulate(bars, at(4, [0]), Side.LONG, {}, FREE), bars)
+    found = measure(simulate(bars, at(4, [0]), PositionSide.LONG, {}, FREE), bars)
     assert (found.profit_factor, found.sortino, found.calmar) == (None, None, None)
     assert found.score == pytest.approx(0.25 + 0.2 + 0.2 + 0.2 + 0.15)
 
 
 def test_after_a_short_that_lost_more_than_the_cash_figures_made_of_returns_are_undefined() -> None:
     bars = days([100, 100, 300, 300, 90])
-    found = measure(simulate(bars, at(5, [0], [2]), Side.SHORT, {}, FREE), bars)
+    found = measure(simulate(bars, at(5, [0], [2]), PositionSide.SHORT, {}, FREE), bars)
     assert (found.total_return, found.max_drawdown, found.win_rate) == pytest.approx((-2, 2, 0))
     undefined = (found.annual_return, found.volatility, found.sharpe, found.sortino, found.calmar)
     assert (*undefined, found.alpha, found.beta) == (None,) * 7
@@ -173,7 +172,7 @@ def test_after_a_short_that_lost_more_than_the_cash_figures_made_of_returns_are_
 
 def test_an_annual_return_beyond_floats_is_undefined() -> None:
     bars = bars_of([FLAT, (100, 1e14, 100, 1e14)])
-    found = measure(simulate(bars, at(2, [0]), Side.LONG, {}, FREE), bars)
+    found = measure(simulate(bars, at(2, [0]), PositionSide.LONG, {}, FREE), bars)
     assert found.total_return == pytest.approx(1e12 - 1)
     assert found.annual_return is None
     json.dumps(asdict(found), allow_nan=False)
@@ -263,5 +262,5 @@ def test_intraday_bars_of_stocks_outside_all_sessions_count_as_regular_hours() -
 
 def test_the_annual_figures_of_a_year_of_days_are_those_of_the_run() -> None:
     bars = days([100.0] * 251 + [110.0], "AAPL")
-    found: Metrics = measure(simulate(bars, at(252, [0]), Side.LONG, {}, FREE), bars)
+    found: RunMetrics = measure(simulate(bars, at(252, [0]), PositionSide.LONG, {}, FREE), bars)
     assert found.annual_return == pytest.approx(found.total_return)

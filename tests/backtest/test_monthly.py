@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from openbell.backtest.monthly import monthly_returns, yearly_returns
+from openbell.backtest.outcome import monthly_returns, yearly_returns
 from openbell.market.bars import Bars, empty, make
 from openbell.market.instruments import AssetClass, parse
 from openbell.market.timeframes import Timeframe

@@ -9,12 +9,12 @@ from hypothesis import assume, given, settings
 from openbell.backtest.curve import deepest_fall
 from openbell.backtest.engine import simulate
 from openbell.backtest.metrics import measure
-from openbell.backtest.outcome import Fall, Outcome, TradeOutcome, outcome_of
+from openbell.backtest.outcome import Fall, RunOutcome, TradeOutcome, outcome_of
 from openbell.backtest.rules import Reason, Setup
 from openbell.backtest.runs import Backtest
 from openbell.market.bars import Bars
 from openbell.strategies.evaluation import Conditions
-from openbell.strategies.spec import Side
+from openbell.strategies.spec import PositionSide
 from tests.backtest.masks import Case, at, cases
 from tests.backtest.test_metrics import FREE, days
 from tests.counts import runs
@@ -23,7 +23,7 @@ CASES = runs(200, soak=3000)
 
 
 def traded(bars: Bars, conditions: Conditions, setup: Setup = FREE) -> Backtest:
-    run = simulate(bars, conditions, Side.LONG, {}, setup)
+    run = simulate(bars, conditions, PositionSide.LONG, {}, setup)
     return Backtest(bars, run, measure(run, bars))
 
 
@@ -31,7 +31,7 @@ def test_an_outcome_by_hand() -> None:
     # Bought at 64, sold at 128; bought at 128, sold at 64. The equity is 1000, 1000, 1500, 2000, 2000, 1000, 1000.
     bars = days([64, 64, 96, 128, 128, 64, 64])
     time = [int(each) for each in bars.time]
-    assert outcome_of(traded(bars, at(7, [1, 4], [3, 5]))) == Outcome(
+    assert outcome_of(traded(bars, at(7, [1, 4], [3, 5]))) == RunOutcome(
         first_equity=1000.0,
         last_equity=1000.0,
         holding=0.0,

@@ -8,7 +8,6 @@ from math import nan, sqrt
 import numpy as np
 import pytest
 
-from openbell.backtest.blocks import block_edges, block_sums
 from openbell.backtest.overfitting import (
     Overfitting,
     blocks_for,
@@ -17,6 +16,7 @@ from openbell.backtest.overfitting import (
     overfitting_probability,
     skew_and_kurtosis,
 )
+from openbell.backtest.sweep_runs import block_edges, block_sums
 from openbell.market.bars import Values
 from openbell.market.errors import InvalidParameter
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.backtest.portfolio import Part, Portfolio, portfolio
+from openbell.backtest.portfolio import Portfolio, PortfolioPart, portfolio
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
 from openbell.market.bars import Bars
@@ -51,7 +51,7 @@ def later(bars: Bars, seconds: int) -> Bars:
 def test_two_parts_by_hand() -> None:
     # Each is bought at the second open. The first doubles, the second halves; a fifth of the cash is not invested.
     one, other = days([100, 100, 150, 200]), days([50, 50, 50, 25], "ETH/USD")
-    found = portfolio([Part(ALWAYS, one, 0.6), Part(ALWAYS, other, 0.2)], FREE)
+    found = portfolio([PortfolioPart(ALWAYS, one, 0.6), PortfolioPart(ALWAYS, other, 0.2)], FREE)
     assert found.equity == pytest.approx([1000, 1000, 600 * 1.5 + 200 + 200, 600 * 2 + 100 + 200])
     assert found.time.tolist() == (one.time + DAY).tolist(), "a day is known at its end"
     returns = np.array([0, 0, 0.3, 1500 / 1300 - 1])
@@ -69,14 +69,14 @@ def test_two_parts_by_hand() -> None:
 
 def test_a_part_is_worth_its_cash_before_its_first_bar_and_its_last_equity_after_its_last() -> None:
     one, other = days([100, 100, 200]), later(days([10, 10, 30], "ETH/USD"), 5 * DAY)
-    found = portfolio([Part(ALWAYS, one, 0.5), Part(ALWAYS, other, 0.5)], FREE)
+    found = portfolio([PortfolioPart(ALWAYS, one, 0.5), PortfolioPart(ALWAYS, other, 0.5)], FREE)
     assert found.equity == pytest.approx([1000, 1000, 1500, 1500, 1500, 1000 + 1500])
     assert found.correlation[0][1] is None, "they have no time in common"
 
 
 def test_stocks_and_crypto_are_added_at_the_closes_of_each() -> None:
     stock, coin = (simulated(symbol, Timeframe.D1, 60).bars for symbol in ("AAPL", "BTC/USD"))
-    found = portfolio([Part(ALWAYS, stock, 0.5), Part(ALWAYS, coin, 0.5)], FREE)
+    found = portfolio([PortfolioPart(ALWAYS, stock, 0.5), PortfolioPart(ALWAYS, coin, 0.5)], FREE)
     one, other = found.parts
     assert len(found.time) == len(stock) + len(coin), "a session ends before the day of a coin"
     for at in (10, len(found.time) // 2, len(found.time) - 1):
@@ -101,7 +101,7 @@ def test_stocks_and_crypto_are_added_at_the_closes_of_each() -> None:
 def test_the_account_is_the_sum_of_its_parts(seeds: list[int], counts: list[int], share: float) -> None:
     weight = share / len(seeds)
     parts = [
-        Part(CROSS, later(walk(seed, count), 3600 * (seed % 50)), weight)
+        PortfolioPart(CROSS, later(walk(seed, count), 3600 * (seed % 50)), weight)
         for seed, count in zip(seeds, counts, strict=False)
     ]
     found = portfolio(parts, Setup())
@@ -118,7 +118,7 @@ def test_the_account_is_the_sum_of_its_parts(seeds: list[int], counts: list[int]
 
 @pytest.mark.parametrize("bars", [walk(11, 2000), walk(2, 500, "AAPL", Timeframe.M15)], ids=["crypto", "stock"])
 def test_one_part_with_all_the_cash_is_its_backtest(bars: Bars) -> None:
-    found, alone = portfolio([Part(CROSS, bars, 1.0)], Setup()), backtest(CROSS, bars, Setup())
+    found, alone = portfolio([PortfolioPart(CROSS, bars, 1.0)], Setup()), backtest(CROSS, bars, Setup())
     assert found.equity.tobytes() == alone.run.equity.tobytes()
     assert found.metrics == replace(alone.metrics, alpha=None, beta=None)
 
@@ -126,25 +126,27 @@ def test_one_part_with_all_the_cash_is_its_backtest(bars: Bars) -> None:
 def test_a_range_and_cut_bars() -> None:
     bars = walk(11, 600)
     start, end = float(bars.time[200]), float(bars.time[400])
-    whole = portfolio([Part(CROSS, bars, 0.5), Part(ALWAYS, bars, 0.5)], Setup(), start, end)
+    whole = portfolio([PortfolioPart(CROSS, bars, 0.5), PortfolioPart(ALWAYS, bars, 0.5)], Setup(), start, end)
     assert whole.time.tolist() == (bars.time[200:400] + 3600).tolist()
     cut = bars.take(slice(0, 400))
-    assert image(whole) == image(portfolio([Part(CROSS, cut, 0.5), Part(ALWAYS, cut, 0.5)], Setup(), start))
+    assert image(whole) == image(
+        portfolio([PortfolioPart(CROSS, cut, 0.5), PortfolioPart(ALWAYS, cut, 0.5)], Setup(), start)
+    )
 
 
 @pytest.mark.parametrize("weights", [(), (0.0,), (-0.5,), (1.2,), (0.6, 0.6), (float("nan"),), (0.001,) * 101])
 def test_impossible_weights_are_refused(weights: tuple[float, ...]) -> None:
     bars = walk(11, 50)
     with pytest.raises(InvalidParameter):
-        portfolio([Part(CROSS, bars, each) for each in weights], Setup())
+        portfolio([PortfolioPart(CROSS, bars, each) for each in weights], Setup())
 
 
 def test_a_part_without_bars_is_refused_by_its_name() -> None:
-    parts = [Part(CROSS, walk(11, 50), 0.5), Part(CROSS, later(walk(1, 50, "ETH/USD"), 10**7), 0.5)]
+    parts = [PortfolioPart(CROSS, walk(11, 50), 0.5), PortfolioPart(CROSS, later(walk(1, 50, "ETH/USD"), 10**7), 0.5)]
     with pytest.raises(InvalidParameter, match="part 2, ETH/USD"):
         portfolio(parts, Setup(), end=1_700_100_000.0)
 
 
 def test_weights_that_add_up_to_one_but_for_rounding_are_accepted() -> None:
-    found = portfolio([Part(CROSS, walk(seed, 50), 0.1) for seed in range(10)], Setup())
+    found = portfolio([PortfolioPart(CROSS, walk(seed, 50), 0.1) for seed in range(10)], Setup())
     assert found.equity[0] == pytest.approx(10_000)

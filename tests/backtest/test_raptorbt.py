@@ -13,7 +13,7 @@ from openbell.backtest.engine import simulate
 from openbell.backtest.rules import Setup
 from openbell.backtest.trades import Trades
 from openbell.strategies.evaluation import evaluate
-from openbell.strategies.spec import Side
+from openbell.strategies.spec import PositionSide
 from tests.backtest import raptor
 from tests.backtest.real_strategies import FILES, SPECS, real_bars, strategy
 from tests.desk.importing.test_real_files import RealFile
@@ -52,7 +52,10 @@ def test_long_trades_and_equity_equal_raptorbts(file: RealFile, name: str) -> No
     bars = real_bars(file)
     conditions = evaluate(strategy(name), bars)
     for setup in COSTS:
-        ours, theirs = simulate(bars, conditions, Side.LONG, {}, setup), raptor.run(bars, conditions, Side.LONG, setup)
+        ours, theirs = (
+            simulate(bars, conditions, PositionSide.LONG, {}, setup),
+            raptor.run(bars, conditions, PositionSide.LONG, setup),
+        )
 
         assert len(ours.trades) == len(theirs.trades) > 5
         our, their = same_trades(ours.trades, theirs.trades)
@@ -75,8 +78,8 @@ def test_short_trades_and_their_compounded_return_equal_raptorbts(file: RealFile
     bars = real_bars(file)
     conditions = evaluate(strategy(name), bars)
     for setup in COSTS:
-        ours = simulate(bars, conditions, Side.SHORT, {}, setup)
-        theirs = raptor.run(bars, conditions, Side.SHORT, setup)
+        ours = simulate(bars, conditions, PositionSide.SHORT, {}, setup)
+        theirs = raptor.run(bars, conditions, PositionSide.SHORT, setup)
 
         # A short in a coin that doubles uses up the cash: the run ends, and raptorbt's does not.
         assert len(ours.trades) == len(theirs.trades) > 5 or ours.equity[-1] <= 0

@@ -16,7 +16,7 @@ from openbell.market.bars import Bars
 from openbell.strategies.compiled import Compiled, compiled
 from openbell.strategies.evaluation import Conditions, evaluate
 from openbell.strategies.reading import read_spec
-from openbell.strategies.spec import Side
+from openbell.strategies.spec import PositionSide
 from tests.strategies.specs import crossover, walk
 
 BARS = walk(11, 2000)
@@ -42,7 +42,7 @@ def shifted(bars: Bars, first: int, last: int, factor: float) -> Bars:
 
 def test_over_all_bars_it_is_the_run_of_its_conditions() -> None:
     found = backtest(STRATEGY, BARS, Setup())
-    run = simulate(BARS, evaluate(STRATEGY, BARS), Side.LONG, {}, Setup())
+    run = simulate(BARS, evaluate(STRATEGY, BARS), PositionSide.LONG, {}, Setup())
     assert len(run.trades) > 50
     assert image(found) == image(Backtest(BARS, run, measure(run, BARS)))
     assert found.bars.same_as(BARS)
@@ -54,7 +54,7 @@ def test_a_range_is_honoured_to_the_bar() -> None:
     assert found.bars.same_as(BARS.take(slice(500, 900)))
     whole = evaluate(STRATEGY, BARS)
     part = Conditions(whole.entry[500:900], whole.exit[500:900])
-    run = simulate(found.bars, part, Side.LONG, {}, Setup())
+    run = simulate(found.bars, part, PositionSide.LONG, {}, Setup())
     assert image(found) == image(Backtest(found.bars, run, measure(run, found.bars)))
     # A bar is in the range if it opens in [start, end).
     assert len(backtest(STRATEGY, BARS, Setup(), float(start) + 1, float(end)).bars) == 399
@@ -104,7 +104,7 @@ def with_stops() -> Compiled:
 def test_the_side_and_the_stops_are_those_of_the_spec() -> None:
     strategy = with_stops()
     found = backtest(strategy, BARS, Setup())
-    assert {trade.side for trade in found.run.trades} == {Side.SHORT}
+    assert {trade.side for trade in found.run.trades} == {PositionSide.SHORT}
     assert {str(trade.reason) for trade in found.run.trades} >= {"STOP_LOSS", "TRAILING_STOP", "TARGET"}
     run = simulate(BARS, evaluate(strategy, BARS), strategy.side, strategy.stops, Setup())
     assert image(found) == image(Backtest(BARS, run, measure(run, BARS)))

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from openbell.backtest.rules import Setup
-from openbell.backtest.search import FEWEST_BARS, Tried, judged, search
+from openbell.backtest.search import FEWEST_BARS, SearchedSpec, judged, search
 from openbell.market.bars import Bars, make
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
 from openbell.strategies.errors import SpecRefused
-from openbell.strategies.implementations import Status
+from openbell.strategies.implementations import ImplementationStatus, Promotion
 from openbell.strategies.library import canonical
-from openbell.strategies.promotion import Step
 from openbell.strategies.reading import read_spec
 from openbell.strategies.spec import Spec
 from tests.counts import runs
@@ -26,7 +25,7 @@ COSTS = Setup(10_000.0, 0.001, 0.0005)
 WITHOUT_SKILL = runs(200, soak=1000)
 
 
-def steps(found: list[Tried | None]) -> list[Step]:
+def steps(found: list[SearchedSpec | None]) -> list[Promotion]:
     """The status of each result, judged against all of them."""
     tried = [each for each in found if each is not None]
     return [judged(each, len(tried))[0] for each in tried]
@@ -62,7 +61,7 @@ def test_a_strategy_with_an_edge_is_validated_among_many_without() -> None:
     found = search(specs, reverting(), COSTS)
     assert found[0] is not None
     validated = steps(found)[0]
-    assert validated.status is Status.VALIDATED, validated.reason
+    assert validated.status is ImplementationStatus.VALIDATED, validated.reason
 
 
 def test_the_parameters_were_chosen_before_the_bars_that_the_figures_are_of() -> None:
@@ -103,7 +102,7 @@ def test_strategies_without_skill_are_not_validated() -> None:
         bars = walk(1000 + at, 1500, timeframe=Timeframe.D1)
         found = steps(search(specs[at : at + each_walk], bars, COSTS))
         assert len(found) == len(specs[at : at + each_walk])
-        validated += sum(step.status is Status.VALIDATED for step in found)
+        validated += sum(step.status is ImplementationStatus.VALIDATED for step in found)
     assert validated <= count // 100
 
 
@@ -114,7 +113,7 @@ def test_the_library_on_random_walks_without_costs_is_not_validated_by_luck() ->
         for seed in range(3)
         for step in steps(search(specs, walk(seed, 1500, timeframe=Timeframe.D1), Setup(fee=0.0)))
     ]
-    assert sum(step.status is Status.VALIDATED for step in results) <= len(results) // 100
+    assert sum(step.status is ImplementationStatus.VALIDATED for step in results) <= len(results) // 100
 
 
 def test_the_same_search_twice_is_the_same() -> None:

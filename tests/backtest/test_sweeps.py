@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from openbell.backtest import sweeps
-from openbell.backtest.annual import bars_per_year
 from openbell.backtest.curve import bar_returns
 from openbell.backtest.grids import Combination, grid
+from openbell.backtest.metrics import bars_per_year
 from openbell.backtest.overfitting import deflated_sharpe, skew_and_kurtosis
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.backtest.metrics import Metrics
+from openbell.backtest.metrics import RunMetrics
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
 from openbell.backtest.walk_forward import (
@@ -114,7 +114,7 @@ def test_each_window_trades_the_best_of_its_training_part() -> None:
     assert len(found.windows) == 7
     times = np.append(BARS.time, inf)
     for window in found.windows:
-        tried: list[Metrics] = []
+        tried: list[RunMetrics] = []
         for each in COMBINATIONS:
             start, end = times[window.train.start], times[window.train.stop]
             tried.append(backtest(compiled(SPEC, each), BARS, Setup(), start, end).metrics)

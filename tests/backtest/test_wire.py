@@ -15,7 +15,7 @@ from openbell.backtest.jobs import BacktestJob
 from openbell.backtest.outcome import outcome_of
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import Backtest
-from openbell.backtest.wire import arrays, backtester_pb2
+from openbell.backtest.wire import backtester_pb2, messages
 from openbell.backtest.wire.limits import MOST_BARS
 from openbell.backtest.wire.methods import METHODS, Method, method_of
 from openbell.market.errors import InputError, OpenbellError
@@ -89,14 +89,14 @@ def test_an_empty_request_is_refused_by_every_method() -> None:
         ("timeframe", "7m", "timeframe"),
         ("time", b"1234567", "8 bytes per value"),
         ("close", b"", "as many as there are times"),
-        ("time", arrays.pack(BARS.time[::-1]), "sorted by time"),
-        ("time", arrays.pack(np.full(len(BARS), BARS.time[0])), "sorted by time"),
-        ("time", arrays.pack(BARS.time + 1), "time not on the minute"),
-        ("volume", arrays.pack(np.full(len(BARS), -1.0)), "volume negative"),
-        ("close", arrays.pack(np.full(len(BARS), np.nan)), "not finite"),
-        ("close", arrays.pack(np.full(len(BARS), np.inf)), "not finite"),
-        ("high", arrays.pack(np.full(len(BARS), 1e300)), "price above"),
-        ("low", arrays.pack(np.full(len(BARS), 0.0)), "price not positive"),
+        ("time", messages.pack(BARS.time[::-1]), "sorted by time"),
+        ("time", messages.pack(np.full(len(BARS), BARS.time[0])), "sorted by time"),
+        ("time", messages.pack(BARS.time + 1), "time not on the minute"),
+        ("volume", messages.pack(np.full(len(BARS), -1.0)), "volume negative"),
+        ("close", messages.pack(np.full(len(BARS), np.nan)), "not finite"),
+        ("close", messages.pack(np.full(len(BARS), np.inf)), "not finite"),
+        ("high", messages.pack(np.full(len(BARS), 1e300)), "price above"),
+        ("low", messages.pack(np.full(len(BARS), 0.0)), "price not positive"),
     ],
 )
 def test_bars_that_no_market_has_are_refused(field: str, value: Any, reason: str) -> None:
@@ -107,15 +107,15 @@ def test_bars_that_no_market_has_are_refused(field: str, value: Any, reason: str
 
 def test_more_bars_than_the_limit_are_refused() -> None:
     wrong, many = request(), np.zeros(MOST_BARS + 1)
-    wrong.bars.time = arrays.pack(many.astype(np.int64))
+    wrong.bars.time = messages.pack(many.astype(np.int64))
     for name in ("open", "high", "low", "close", "volume"):
-        setattr(wrong.bars, name, arrays.pack(many))
+        setattr(wrong.bars, name, messages.pack(many))
     assert "at most 1,000,000 bars" in refused(wrong, BACKTEST)
 
 
 def test_a_regular_part_of_other_bars_is_refused() -> None:
     wrong = request()
-    wrong.regular.CopyFrom(arrays.bars_message(BARS.take(slice(0, 9))))
+    wrong.regular.CopyFrom(messages.bars_message(BARS.take(slice(0, 9))))
     assert "the times of bars" in refused(wrong, BACKTEST)
 
 

@@ -19,18 +19,17 @@ import pytest
 
 from openbell.brokers.alpaca.broker import AlpacaBroker
 from openbell.brokers.alpaca.states import STATES, reachable
-from openbell.brokers.alpaca.wire import Malformed, number
+from openbell.brokers.alpaca.wire import MalformedReply, number
 from openbell.market.errors import SettingsError
-from openbell.trading.brackets import exits_of
 from openbell.trading.broker import (
     Broker,
     BrokerError,
     BrokerRefused,
     BrokerUnavailable,
+    OrderReport,
     OutcomeUnknown,
-    Report,
 )
-from openbell.trading.orders import FINAL, MOVES, Force, Kind, Order, Role, Side, State
+from openbell.trading.orders import FINAL, MOVES, Force, Order, OrderKind, OrderState, Role, Side, exits_of
 from tests.brokers.alpaca_server import (
     KEY,
     NOW,
@@ -85,15 +84,15 @@ def run(broker: AlpacaBroker, call: Callable[[AlpacaBroker], Awaitable[T]]) -> T
     return asyncio.run(inside())
 
 
-def submit(server: AlpacaTradingServer, wanted: Order, timeout: float = 5.0) -> Report:
+def submit(server: AlpacaTradingServer, wanted: Order, timeout: float = 5.0) -> OrderReport:
     return run(broker_at(server, timeout=timeout), lambda broker: broker.submit(wanted))
 
 
-def find(server: AlpacaTradingServer, wanted: Order, pause: Pauses | None = None) -> Report | None:
+def find(server: AlpacaTradingServer, wanted: Order, pause: Pauses | None = None) -> OrderReport | None:
     return run(broker_at(server, pause), lambda broker: broker.find(wanted))
 
 
-def found(server: AlpacaTradingServer, wanted: Order) -> Report:
+def found(server: AlpacaTradingServer, wanted: Order) -> OrderReport:
     report = find(server, wanted)
     assert report is not None
     return report
@@ -110,7 +109,7 @@ def order(**changes: Any) -> Order:
         principal="local",
         symbol="AAPL",
         side=Side.BUY,
-        kind=Kind.MARKET,
+        kind=OrderKind.MARKET,
         quantity=Decimal(10),
         opening=Decimal(10),
         time_in_force=Force.GTC,
@@ -120,7 +119,7 @@ def order(**changes: Any) -> Order:
 
 
 def limit(price: str, **changes: Any) -> Order:
-    return order(kind=Kind.LIMIT, limit_price=Decimal(price), **changes)
+    return order(kind=OrderKind.LIMIT, limit_price=Decimal(price), **changes)
 
 
 def bracket(**changes: Any) -> Order:
@@ -140,9 +139,9 @@ def posted(server: AlpacaTradingServer) -> Any:
         (order(), {"type": "market"}),
         (order(time_in_force=Force.DAY), {"type": "market", "time_in_force": "day"}),
         (limit("123.45", side=Side.SELL), {"type": "limit", "side": "sell", "limit_price": "123.45"}),
-        (order(kind=Kind.STOP, stop_price=Decimal("99.9")), {"type": "stop", "stop_price": "99.9"}),
+        (order(kind=OrderKind.STOP, stop_price=Decimal("99.9")), {"type": "stop", "stop_price": "99.9"}),
         (
-            order(kind=Kind.STOP_LIMIT, stop_price=Decimal(99), limit_price=Decimal("98.5")),
+            order(kind=OrderKind.STOP_LIMIT, stop_price=Decimal(99), limit_price=Decimal("98.5")),
             {"type": "stop_limit", "stop_price": "99", "limit_price": "98.5"},
         ),
         (order(symbol="BRK.B"), {"type": "market", "symbol": "BRK.B"}),
@@ -175,7 +174,7 @@ def test_an_order_is_sent_in_alpacas_form(server: AlpacaTradingServer, wanted: O
         "extended_hours": False,
     }
     assert posted(server) == plain | extra
-    assert report.state is State.OPEN
+    assert report.state is OrderState.OPEN
     assert report.broker_id == server.roots()[0]["id"]
     assert report.executions == ()
     sent = server.requests[0].headers
@@ -191,7 +190,7 @@ def test_amounts_are_exact_there_and_back(server: AlpacaTradingServer) -> None:
     server.fill(TICKET, "0.00000001", "98765.12345678")
     server.activities[0]["price"] = "0.123456789012"
     report = found(server, small)
-    assert report.state is State.FILLED
+    assert report.state is OrderState.FILLED
     (fill,) = report.executions
     assert (fill.quantity, fill.price) == (Decimal("0.00000001"), Decimal("0.123456789012"))
     assert fill.fee == 0
@@ -209,7 +208,7 @@ def test_amounts_written_as_json_numbers_keep_their_digits(server: AlpacaTrading
     ("wanted", "why"),
     [
         (order(symbol="BTC/USD", time_in_force=Force.DAY), "no day orders for crypto.*use time_in_force gtc"),
-        (order(symbol="BTC/USD", kind=Kind.STOP, stop_price=Decimal(1)), "no stop orders for crypto"),
+        (order(symbol="BTC/USD", kind=OrderKind.STOP, stop_price=Decimal(1)), "no stop orders for crypto"),
         (bracket(symbol="BTC/USD"), "no take_profit and stop_loss with crypto"),
         (bracket(time_in_force=Force.DAY), "exits of a day order end with the day"),
         (order(symbol="EUR/USD"), "US stocks and crypto, not EUR/USD"),
@@ -237,13 +236,13 @@ def test_the_longest_id_is_accepted(server: AlpacaTradingServer) -> None:
 def test_an_order_filled_at_once_is_open_until_its_fills_are_known(server: AlpacaTradingServer) -> None:
     told = {"id": "abc", "client_order_id": TICKET, "status": "filled", "qty": "10", "filled_qty": "10"}
     server.suffer("submit", answer(200, told))
-    assert submit(server, order()) == Report("abc", State.OPEN)
+    assert submit(server, order()) == OrderReport("abc", OrderState.OPEN)
 
 
 def test_an_order_that_is_accepted_and_rejected_is_rejected(server: AlpacaTradingServer) -> None:
     told = {"id": "abc", "client_order_id": TICKET, "status": "rejected", "qty": "10", "filled_qty": "0"}
     server.suffer("submit", answer(200, told))
-    assert submit(server, order()) == Report("abc", State.REJECTED, reason="Alpaca says rejected")
+    assert submit(server, order()) == OrderReport("abc", OrderState.REJECTED, reason="Alpaca says rejected")
 
 
 # --- refusals and unknown outcomes
@@ -301,7 +300,7 @@ def test_an_order_sent_twice_is_one_order(server: AlpacaTradingServer) -> None:
     first = submit(server, order())
     with pytest.raises(OutcomeUnknown):
         submit(server, order())
-    assert found(server, order(state=State.UNKNOWN)).broker_id == first.broker_id
+    assert found(server, order(state=OrderState.UNKNOWN)).broker_id == first.broker_id
     assert len(server.roots()) == 1
 
 
@@ -314,9 +313,9 @@ def test_an_order_without_a_clear_answer_is_unknown_and_found_by_its_id(
         submit(server, order(), timeout=0.2 if "late" in fault else 5.0)
     assert server.count("submit") == 1
     assert server.count("/v2/elsewhere") == 0
-    report = found(server, order(state=State.UNKNOWN))
+    report = found(server, order(state=OrderState.UNKNOWN))
     assert [report.broker_id] == [each["id"] for each in server.roots()]
-    assert report.state is State.OPEN
+    assert report.state is OrderState.OPEN
 
 
 @pytest.mark.parametrize("fault", UNTAKEN)
@@ -325,7 +324,7 @@ def test_an_order_that_did_not_arrive_is_unknown_too(server: AlpacaTradingServer
     with pytest.raises(OutcomeUnknown):
         submit(server, order())
     assert server.count("submit") == 1
-    assert find(server, order(state=State.UNKNOWN)) is None
+    assert find(server, order(state=OrderState.UNKNOWN)) is None
 
 
 def test_an_order_on_a_connection_that_is_dropped_at_once_is_unknown(server: AlpacaTradingServer) -> None:
@@ -434,7 +433,7 @@ def test_a_connection_that_died_while_idle_is_not_used_for_an_order(server: Alpa
 
 
 def test_orders_do_not_wait_for_reads(server: AlpacaTradingServer) -> None:
-    async def crowd(broker: AlpacaBroker) -> Report:
+    async def crowd(broker: AlpacaBroker) -> OrderReport:
         server.suffer("by id", *["late"] * 20)
         asked = [asyncio.create_task(broker.find(order())) for _ in range(20)]
         await until(lambda: server.count("by id") == 5)
@@ -445,11 +444,11 @@ def test_orders_do_not_wait_for_reads(server: AlpacaTradingServer) -> None:
         await asyncio.gather(*asked, return_exceptions=True)
         return report
 
-    assert run(broker_at(server, timeout=30), crowd).state is State.OPEN
+    assert run(broker_at(server, timeout=30), crowd).state is OrderState.OPEN
 
 
 def test_many_orders_at_once_arrive_once_each(server: AlpacaTradingServer) -> None:
-    async def many(broker: AlpacaBroker) -> list[Report]:
+    async def many(broker: AlpacaBroker) -> list[OrderReport]:
         return await asyncio.gather(*(broker.submit(order(id=f"local.{n}")) for n in range(40)))
 
     reports = run(broker_at(server), many)
@@ -487,16 +486,16 @@ def test_another_404_does_not_make_an_order_lost(server: AlpacaTradingServer, pa
 
 def test_fills_are_reported_as_they_happened(server: AlpacaTradingServer) -> None:
     submit(server, order())
-    assert found(server, order()).state is State.OPEN
+    assert found(server, order()).state is OrderState.OPEN
     assert server.count("fills") == 0
     first = server.fill(TICKET, "4", "100.01", at=NOW + 1.25)
     report = found(server, order())
-    assert report.state is State.PARTIALLY_FILLED
+    assert report.state is OrderState.PARTIALLY_FILLED
     (one,) = report.executions
     assert (one.id, one.quantity, one.price, one.at) == (first, Decimal(4), Decimal("100.01"), NOW + 1.25)
     second = server.fill(TICKET, "6", "100.02", at=NOW + 2)
-    report = found(server, order(state=State.PARTIALLY_FILLED, filled=Decimal(4)))
-    assert report.state is State.FILLED
+    report = found(server, order(state=OrderState.PARTIALLY_FILLED, filled=Decimal(4)))
+    assert report.state is OrderState.FILLED
     assert [fill.id for fill in report.executions] == [first, second]
     assert server.requests[-1].params["after"] == "2026-09-20T14:13:20Z"
 
@@ -514,7 +513,7 @@ def test_every_fill_is_reported_exactly_once_over_pages(
     server.page, server.overlap, server.filters = page, overlap if page > 1 else 0, filters
     report = found(server, order(quantity=Decimal(23)))
     assert [fill.id for fill in report.executions] == wanted
-    assert report.state is State.FILLED
+    assert report.state is OrderState.FILLED
 
 
 @pytest.mark.parametrize("count", [99, 100, 101, 200])
@@ -524,21 +523,21 @@ def test_reading_continues_after_a_full_page(server: AlpacaTradingServer, count:
         server.fill(TICKET, "1")
     report = found(server, order(quantity=Decimal(count)))
     assert len(report.executions) == count
-    assert report.state is State.FILLED
+    assert report.state is OrderState.FILLED
 
 
 @pytest.mark.parametrize(
     ("word", "end", "known"),
     [
-        ("filled", State.FILLED, 0),
-        ("filled", State.FILLED, 1),
-        ("canceled", State.CANCELLED, 0),
-        ("canceled", State.CANCELLED, 1),
-        ("expired", State.EXPIRED, 1),
+        ("filled", OrderState.FILLED, 0),
+        ("filled", OrderState.FILLED, 1),
+        ("canceled", OrderState.CANCELLED, 0),
+        ("canceled", OrderState.CANCELLED, 1),
+        ("expired", OrderState.EXPIRED, 1),
     ],
 )
 def test_no_order_is_final_before_its_fills_are_known(
-    server: AlpacaTradingServer, word: str, end: State, known: int
+    server: AlpacaTradingServer, word: str, end: OrderState, known: int
 ) -> None:
     submit(server, order())
     server.fill(TICKET, "3", told=False)
@@ -546,7 +545,7 @@ def test_no_order_is_final_before_its_fills_are_known(
     server.set(TICKET, status=word)
     server.catch_up(known)
     early = found(server, order())
-    assert early.state is (State.PARTIALLY_FILLED if known else State.OPEN)
+    assert early.state is (OrderState.PARTIALLY_FILLED if known else OrderState.OPEN)
     assert [fill.quantity for fill in early.executions] == [Decimal(3)] * known
     server.catch_up()
     late = found(server, order(state=early.state, filled=Decimal(3 * known)))
@@ -564,7 +563,7 @@ def test_fills_that_come_between_two_requests_are_included(server: AlpacaTrading
 
     server.on_fills = trade
     report = found(server, order())
-    assert report.state is State.FILLED
+    assert report.state is OrderState.FILLED
     assert len(report.executions) == 2
 
 
@@ -576,23 +575,23 @@ def test_more_filled_than_ordered_is_an_error_and_not_booked(server: AlpacaTradi
 
 
 WORDS = {
-    "new": State.OPEN,
-    "accepted": State.OPEN,
-    "pending_new": State.OPEN,
-    "accepted_for_bidding": State.OPEN,
-    "partially_filled": State.PARTIALLY_FILLED,
-    "stopped": State.OPEN,
-    "suspended": State.OPEN,
-    "held": State.OPEN,
-    "pending_replace": State.OPEN,
-    "replaced": State.OPEN,
-    "done_for_day": State.OPEN,
-    "calculated": State.OPEN,
-    "pending_cancel": State.CANCELLING,
-    "canceled": State.CANCELLED,
-    "expired": State.EXPIRED,
-    "rejected": State.REJECTED,
-    "filled": State.FILLED,
+    "new": OrderState.OPEN,
+    "accepted": OrderState.OPEN,
+    "pending_new": OrderState.OPEN,
+    "accepted_for_bidding": OrderState.OPEN,
+    "partially_filled": OrderState.PARTIALLY_FILLED,
+    "stopped": OrderState.OPEN,
+    "suspended": OrderState.OPEN,
+    "held": OrderState.OPEN,
+    "pending_replace": OrderState.OPEN,
+    "replaced": OrderState.OPEN,
+    "done_for_day": OrderState.OPEN,
+    "calculated": OrderState.OPEN,
+    "pending_cancel": OrderState.CANCELLING,
+    "canceled": OrderState.CANCELLED,
+    "expired": OrderState.EXPIRED,
+    "rejected": OrderState.REJECTED,
+    "filled": OrderState.FILLED,
 }
 """Every documented status, with an order that is partially or completely filled where the status says so."""
 
@@ -608,28 +607,28 @@ def test_each_status_becomes_our_state(server: AlpacaTradingServer, word: str) -
     if done:
         server.fill(TICKET, done)
     server.set(TICKET, status=word)
-    report = found(server, order(state=State.OPEN))
+    report = found(server, order(state=OrderState.OPEN))
     assert report.state is WORDS[word]
-    assert report.reason == (f"Alpaca says {word}" if report.state in FINAL - {State.FILLED} else None)
+    assert report.reason == (f"Alpaca says {word}" if report.state in FINAL - {OrderState.FILLED} else None)
 
 
 def test_an_unknown_status_is_treated_as_open(server: AlpacaTradingServer, caplog: pytest.LogCaptureFixture) -> None:
     submit(server, order())
     server.set(TICKET, status="meditating")
-    assert found(server, order()).state is State.OPEN
+    assert found(server, order()).state is OrderState.OPEN
     assert "has the unknown status 'meditating'; it is treated as open" in caplog.text
     server.fill(TICKET, "3")
     server.set(TICKET, status="meditating")
-    assert found(server, order()).state is State.PARTIALLY_FILLED
+    assert found(server, order()).state is OrderState.PARTIALLY_FILLED
 
 
-@pytest.mark.parametrize("state", [state for state in State if state not in FINAL | {State.HELD}])
+@pytest.mark.parametrize("state", [state for state in OrderState if state not in FINAL | {OrderState.HELD}])
 @pytest.mark.parametrize("filled", [0, 4])
-def test_a_report_can_follow_the_orders_own_state(state: State, filled: int) -> None:
-    some = state is State.PARTIALLY_FILLED or filled
+def test_a_report_can_follow_the_orders_own_state(state: OrderState, filled: int) -> None:
+    some = state is OrderState.PARTIALLY_FILLED or filled
     ours = order(state=state, filled=Decimal(4 if some else 0))
-    for told in sorted({*WORDS.values(), State.HELD}):
-        near = reachable(ours, Report("abc", told)).state
+    for told in sorted({*WORDS.values(), OrderState.HELD}):
+        near = reachable(ours, OrderReport("abc", told)).state
         assert near is state or near in MOVES[state], told
         assert (near in FINAL) == (told in FINAL), told
 
@@ -638,25 +637,25 @@ def test_a_bracket_through_its_life(server: AlpacaTradingServer) -> None:
     report = submit(server, bracket())
     profit, loss = server.leg(TICKET, "limit"), server.leg(TICKET, "stop")
     assert {role: (leg.broker_id, leg.state) for role, leg in report.exits} == {
-        "take_profit": (profit["id"], State.HELD),
-        "stop_loss": (loss["id"], State.HELD),
+        "take_profit": (profit["id"], OrderState.HELD),
+        "stop_loss": (loss["id"], OrderState.HELD),
     }
-    assert states(found(server, bracket())) == (State.OPEN, State.HELD, State.HELD)
+    assert states(found(server, bracket())) == (OrderState.OPEN, OrderState.HELD, OrderState.HELD)
     server.fill(TICKET, "4")
-    assert states(found(server, bracket())) == (State.PARTIALLY_FILLED, State.HELD, State.HELD)
+    assert states(found(server, bracket())) == (OrderState.PARTIALLY_FILLED, OrderState.HELD, OrderState.HELD)
     server.fill(TICKET, "6")
-    assert states(found(server, bracket())) == (State.FILLED, State.OPEN, State.OPEN)
+    assert states(found(server, bracket())) == (OrderState.FILLED, OrderState.OPEN, OrderState.OPEN)
     server.fill(profit["id"], "3", "120.5")
     report = found(server, bracket())
-    assert states(report) == (State.FILLED, State.PARTIALLY_FILLED, State.OPEN)
+    assert states(report) == (OrderState.FILLED, OrderState.PARTIALLY_FILLED, OrderState.OPEN)
     server.fill(profit["id"], "7", "120.6")
     report = found(server, bracket())
-    assert states(report) == (State.FILLED, State.FILLED, State.CANCELLED)
+    assert states(report) == (OrderState.FILLED, OrderState.FILLED, OrderState.CANCELLED)
     assert [fill.price for fill in dict(report.exits)["take_profit"].executions] == [Decimal("120.5"), Decimal("120.6")]
     assert [fill.quantity for fill in report.executions] == [4, 6]
 
 
-def states(report: Report) -> tuple[State, ...]:
+def states(report: OrderReport) -> tuple[OrderState, ...]:
     return (report.state, *(each.state for _, each in report.exits))
 
 
@@ -675,11 +674,11 @@ def test_a_stop_that_takes_the_place_of_the_target(server: AlpacaTradingServer) 
     server.fill(TICKET, "10")
     server.set(profit["id"], status="replaced", replaced_by=loss["id"])
     server.set(loss["id"], status="new")
-    assert states(found(server, bracket())) == (State.FILLED, State.CANCELLED, State.OPEN)
+    assert states(found(server, bracket())) == (OrderState.FILLED, OrderState.CANCELLED, OrderState.OPEN)
     server.fill(loss["id"], "10", "89.9")
     server.set(profit["id"], status="replaced", replaced_by=None)
     report = found(server, bracket())
-    assert states(report) == (State.FILLED, State.CANCELLED, State.FILLED)
+    assert states(report) == (OrderState.FILLED, OrderState.CANCELLED, OrderState.FILLED)
     assert dict(report.exits)["take_profit"].reason == "the other exit took its place"
 
 
@@ -690,7 +689,7 @@ def test_a_stop_that_is_replaced_and_filled(server: AlpacaTradingServer) -> None
     new = server.replace(loss["id"])
     server.fill(new["id"], "10", "89.5")
     stop = dict(found(server, bracket()).exits)["stop_loss"]
-    assert (stop.broker_id, stop.state) == (new["id"], State.FILLED)
+    assert (stop.broker_id, stop.state) == (new["id"], OrderState.FILLED)
     assert [fill.price for fill in stop.executions] == [Decimal("89.5")]
 
 
@@ -700,10 +699,10 @@ def test_a_target_with_missing_fills_is_not_ended_by_the_stop(server: AlpacaTrad
     profit, loss = server.leg(TICKET, "limit"), server.leg(TICKET, "stop")
     server.fill(profit["id"], "2", told=False)
     server.set(profit["id"], status="replaced", replaced_by=loss["id"])
-    assert states(found(server, bracket())) == (State.FILLED, State.OPEN, State.OPEN)
+    assert states(found(server, bracket())) == (OrderState.FILLED, OrderState.OPEN, OrderState.OPEN)
     server.catch_up()
     report = found(server, bracket())
-    assert states(report) == (State.FILLED, State.CANCELLED, State.OPEN)
+    assert states(report) == (OrderState.FILLED, OrderState.CANCELLED, OrderState.OPEN)
     assert dict(report.exits)["take_profit"].executions[0].quantity == 2
 
 
@@ -711,12 +710,12 @@ def test_a_target_with_missing_fills_is_not_ended_by_the_stop(server: AlpacaTrad
 def test_an_exit_is_found_through_its_entry(server: AlpacaTradingServer, role: Role) -> None:
     submit(server, bracket())
     wanted = next(each for each in exits_of(bracket()) if each.role is role)
-    assert found(server, wanted).state is State.HELD
+    assert found(server, wanted).state is OrderState.HELD
     server.fill(TICKET, "10")
     leg = server.leg(TICKET, "limit" if role is Role.TAKE_PROFIT else "stop")
     server.fill(leg["id"], "4")
-    report = found(server, replace(wanted, state=State.OPEN))
-    assert (report.broker_id, report.state) == (leg["id"], State.PARTIALLY_FILLED)
+    report = found(server, replace(wanted, state=OrderState.OPEN))
+    assert (report.broker_id, report.state) == (leg["id"], OrderState.PARTIALLY_FILLED)
     assert [fill.quantity for fill in report.executions] == [4]
 
 
@@ -725,7 +724,7 @@ def test_an_exit_that_alpaca_does_not_have_is_none(server: AlpacaTradingServer) 
     assert find(server, loss) is None
     submit(server, bracket(stop_loss=None))
     assert find(server, loss) is None
-    assert found(server, profit).state is State.HELD
+    assert found(server, profit).state is OrderState.HELD
 
 
 def test_an_unknown_kind_of_leg_is_an_error(server: AlpacaTradingServer) -> None:
@@ -740,13 +739,13 @@ def test_fills_before_and_after_a_replacement_count(server: AlpacaTradingServer,
     submit(server, limit("100"))
     server.fill(TICKET, "4", at=NOW + 1)
     new = server.replace(TICKET, filled_qty="4" if carried else "0")
-    assert states(found(server, limit("100"))) == (State.PARTIALLY_FILLED,)
+    assert states(found(server, limit("100"))) == (OrderState.PARTIALLY_FILLED,)
     server.fill(new["id"], "6", at=NOW + 2, told=False)
     server.set(new["id"], status="filled")
-    assert found(server, limit("100")).state is State.PARTIALLY_FILLED
+    assert found(server, limit("100")).state is OrderState.PARTIALLY_FILLED
     server.catch_up()
     report = found(server, limit("100"))
-    assert (report.broker_id, report.state) == (new["id"], State.FILLED)
+    assert (report.broker_id, report.state) == (new["id"], OrderState.FILLED)
     assert [fill.quantity for fill in report.executions] == [4, 6]
 
 
@@ -759,10 +758,10 @@ def test_a_replacement_that_ends_early_is_final_once_its_fills_are_known(
     new = server.replace(TICKET, filled_qty="4" if carried else "0")
     server.fill(new["id"], "3", at=NOW + 2, told=False)
     server.set(new["id"], status="canceled")
-    assert found(server, limit("100")).state is State.PARTIALLY_FILLED
+    assert found(server, limit("100")).state is OrderState.PARTIALLY_FILLED
     server.catch_up()
     report = found(server, limit("100"))
-    assert report.state is State.CANCELLED
+    assert report.state is OrderState.CANCELLED
     assert [fill.quantity for fill in report.executions] == [4, 3]
 
 
@@ -771,7 +770,7 @@ def test_an_order_that_was_made_smaller_at_alpaca_has_ended(server: AlpacaTradin
     new = server.replace(TICKET, qty="3")
     server.fill(new["id"], "3")
     report = found(server, limit("100"))
-    assert (report.state, report.reason) == (State.CANCELLED, "its quantity was reduced at Alpaca")
+    assert (report.state, report.reason) == (OrderState.CANCELLED, "its quantity was reduced at Alpaca")
 
 
 def test_replacements_in_a_circle_or_by_a_missing_order_are_errors(server: AlpacaTradingServer) -> None:
@@ -780,7 +779,7 @@ def test_replacements_in_a_circle_or_by_a_missing_order_are_errors(server: Alpac
     with pytest.raises(BrokerUnavailable, match="order nowhere, which replaced another, is missing"):
         find(server, order())
     server.set(TICKET, replaced_by=server.of(TICKET)["id"])
-    assert found(server, order()).state is State.OPEN
+    assert found(server, order()).state is OrderState.OPEN
     for _ in range(25):
         server.replace(list(server.orders)[-1])
     with pytest.raises(BrokerUnavailable, match="replaced more than 20 times"):
@@ -796,7 +795,7 @@ def test_a_read_is_retried(server: AlpacaTradingServer, fault: Answer | str) -> 
     server.suffer("fills", fault)
     report = run(broker_at(server, pauses, timeout=0.2 if fault == "late" else 5.0), lambda it: it.find(order()))
     assert report is not None
-    assert report.state is State.FILLED
+    assert report.state is OrderState.FILLED
     assert len(pauses) == 3
     assert all(0.2 < pause < 2 for pause in pauses)
 
@@ -810,7 +809,7 @@ def test_a_read_fails_after_three_tries(server: AlpacaTradingServer, kind: str, 
     with pytest.raises(BrokerUnavailable, match="3 tries"):
         find(server, bracket())
     assert server.count(kind) == 3
-    assert found(server, bracket()).state is State.FILLED
+    assert found(server, bracket()).state is OrderState.FILLED
 
 
 def test_a_read_fails_at_once_if_the_required_pause_is_long(server: AlpacaTradingServer) -> None:
@@ -920,7 +919,7 @@ FAULTS: list[Answer | str] = ["drop", "503", answer(429, {})]
 def test_books_kept_by_reports_end_equal_to_alpacas(server: AlpacaTradingServer, seed: int) -> None:
     """Partial fills, late activities, cancellations and faults in any order: no fill is lost or booked twice."""
     chance = random.Random(seed)
-    ours = replace(order(), state=State.UNKNOWN)
+    ours = replace(order(), state=OrderState.UNKNOWN)
     server.suffer("submit", "take and drop")
     with pytest.raises(OutcomeUnknown):
         submit(server, order())
@@ -992,15 +991,15 @@ def test_cancelling_takes_its_time(server: AlpacaTradingServer) -> None:
     server.slow_cancel = True
     report = submit(server, order())
     cancel(server, order(broker_id=report.broker_id))
-    working = order(state=State.OPEN)
-    assert found(server, working).state is State.CANCELLING
-    assert found(server, order(state=State.PENDING)).state is State.OPEN
+    working = order(state=OrderState.OPEN)
+    assert found(server, working).state is OrderState.CANCELLING
+    assert found(server, order(state=OrderState.PENDING)).state is OrderState.OPEN
     server.fill(TICKET, "4")
     server.set(TICKET, status="pending_cancel")
-    assert found(server, working).state is State.CANCELLING
+    assert found(server, working).state is OrderState.CANCELLING
     server.cancel_all()
-    report = found(server, order(state=State.CANCELLING))
-    assert (report.state, len(report.executions)) == (State.CANCELLED, 1)
+    report = found(server, order(state=OrderState.CANCELLING))
+    assert (report.state, len(report.executions)) == (OrderState.CANCELLED, 1)
 
 
 def test_an_order_whose_id_at_alpaca_is_not_known_is_cancelled_by_ours(server: AlpacaTradingServer) -> None:
@@ -1028,7 +1027,7 @@ def test_an_exit_is_cancelled_through_its_entry(server: AlpacaTradingServer) -> 
 def test_an_entry_takes_its_exits_with_it(server: AlpacaTradingServer) -> None:
     submit(server, bracket())
     cancel(server, bracket())
-    assert states(found(server, bracket())) == (State.CANCELLED,) * 3
+    assert states(found(server, bracket())) == (OrderState.CANCELLED,) * 3
 
 
 def test_the_replacement_of_an_order_is_cancelled(server: AlpacaTradingServer) -> None:
@@ -1065,7 +1064,7 @@ def test_each_answer_to_a_cancellation_has_its_error(
     assert type(caught.value) is outcome
     assert server.count("cancel") == 1
     taken = isinstance(fault, str) and fault.startswith("take")
-    assert found(server, order()).state is (State.CANCELLED if taken else State.OPEN)
+    assert found(server, order()).state is (OrderState.CANCELLED if taken else OrderState.OPEN)
 
 
 # --- the account
@@ -1083,7 +1082,7 @@ def test_equity_and_cash_are_exact(server: AlpacaTradingServer) -> None:
 
 @pytest.mark.parametrize("value", [None, True, 1.5, [], "", "1_0", "nan", "inf", "1e400", "١"])
 def test_invalid_amounts_are_malformed(value: Any) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedReply):
         number(value)
 
 

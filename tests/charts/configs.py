@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from openbell.charts.compose import compose
-from openbell.charts.config.annotation_kinds import KINDS
 from openbell.charts.config.looks import look_of, options_of
-from openbell.charts.config.model import ChartConfig, ConfigAnnotation, ConfigStudy
+from openbell.charts.config.model import KINDS, ChartConfig, ConfigAnnotation, ConfigStudy
 from openbell.charts.config.plots import requests_of
 from openbell.charts.scene import Scene
 from openbell.charts.studies.catalogue import find

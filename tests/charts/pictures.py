@@ -9,7 +9,7 @@ from openbell.charts import fonts
 from openbell.charts.compose import compose
 from openbell.charts.look import Look
 from openbell.charts.scene import Label, Scene
-from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.bars import minute_bars
 from openbell.indicators.evaluation import Computed, parse_requests
 from openbell.market.bars import Bars, resample
 from openbell.market.instruments import parse

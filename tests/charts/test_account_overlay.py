@@ -12,11 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbell.charts.account.executions import place
-from openbell.charts.account.levels import Level, Purpose, alert_level, order_level
-from openbell.charts.account.overlay import MOST_LEVELS, AccountOverlay, missing_overlay, overlay_of
+from openbell.charts.account.overlay import (
+    MOST_LEVELS,
+    AccountLevel,
+    AccountOverlay,
+    Purpose,
+    SymbolRecords,
+    alert_level,
+    missing_overlay,
+    order_level,
+    overlay_of,
+    place,
+)
 from openbell.charts.account.paint import marks_of, painter_of
-from openbell.charts.account.records import SymbolRecords
 from openbell.charts.compose import compose
 from openbell.charts.look import Look
 from openbell.charts.scene import Band, Label, Scene
@@ -26,7 +34,7 @@ from openbell.market.timeframes import Timeframe
 from openbell.trading.alerts import Alert, Type
 from openbell.trading.book import Position, replay
 from openbell.trading.fills import Fill
-from openbell.trading.orders import Force, Kind, Order, Role, Side, State
+from openbell.trading.orders import Force, Order, OrderKind, OrderState, Role, Side
 from tests.desk.scripted import BTC
 from tests.market.walks import STOCK, at
 
@@ -50,9 +58,13 @@ def fill(minute: int, signed: float | str, price: float | str, **change: Any) ->
     return replace(made, at=opened + 60.0, bar=opened, **change)
 
 
-def order(kind: Kind, price: str, *, side: Side = Side.SELL, **change: Any) -> Order:
+def order(kind: OrderKind, price: str, *, side: Side = Side.SELL, **change: Any) -> Order:
     made = Order("id", "paper", "local", "BTC/USD", side, kind, Decimal(2), Decimal(2), Force.GTC, 0.0)
-    given = {"limit_price" if kind is Kind.LIMIT else "stop_price": Decimal(price), "state": State.OPEN, **change}
+    given = {
+        "limit_price" if kind is OrderKind.LIMIT else "stop_price": Decimal(price),
+        "state": OrderState.OPEN,
+        **change,
+    }
     return replace(made, **given)
 
 
@@ -131,13 +143,16 @@ class TestLevels:
     @pytest.mark.parametrize(
         ("made", "expected"),
         [
-            (order(Kind.STOP, "95", role=Role.STOP_LOSS, opening=Decimal(0)), (Purpose.STOP, "Stop · sell 2")),
-            (order(Kind.LIMIT, "105", role=Role.TAKE_PROFIT, opening=Decimal(0)), (Purpose.TARGET, "Target · sell 2")),
-            (order(Kind.STOP, "95", opening=Decimal(0)), (Purpose.STOP, "Stop · sell 2")),
-            (order(Kind.LIMIT, "99", side=Side.BUY), (Purpose.ORDER, "Buy limit 2")),
-            (order(Kind.STOP, "95", state=State.UNKNOWN), (Purpose.ORDER, "Sell stop 2 (unknown)")),
+            (order(OrderKind.STOP, "95", role=Role.STOP_LOSS, opening=Decimal(0)), (Purpose.STOP, "Stop · sell 2")),
             (
-                order(Kind.STOP, "95", role=Role.STOP_LOSS, state=State.HELD),
+                order(OrderKind.LIMIT, "105", role=Role.TAKE_PROFIT, opening=Decimal(0)),
+                (Purpose.TARGET, "Target · sell 2"),
+            ),
+            (order(OrderKind.STOP, "95", opening=Decimal(0)), (Purpose.STOP, "Stop · sell 2")),
+            (order(OrderKind.LIMIT, "99", side=Side.BUY), (Purpose.ORDER, "Buy limit 2")),
+            (order(OrderKind.STOP, "95", state=OrderState.UNKNOWN), (Purpose.ORDER, "Sell stop 2 (unknown)")),
+            (
+                order(OrderKind.STOP, "95", role=Role.STOP_LOSS, state=OrderState.HELD),
                 (Purpose.STOP, "Stop · sell 2 after entry"),
             ),
         ],
@@ -148,12 +163,12 @@ class TestLevels:
         assert (level.purpose, level.text) == expected
 
     def test_a_stop_limit_order_is_at_its_stop_until_that_is_reached(self) -> None:
-        made = replace(order(Kind.STOP, "95"), kind=Kind.STOP_LIMIT, limit_price=Decimal(94))
+        made = replace(order(OrderKind.STOP, "95"), kind=OrderKind.STOP_LIMIT, limit_price=Decimal(94))
         found = [order_level(replace(made, triggered=triggered)) for triggered in (False, True)]
         assert [level.price for level in found if level] == [95, 94]
 
     def test_what_has_no_price_has_no_line_and_is_counted(self) -> None:
-        market = replace(order(Kind.STOP, "1"), kind=Kind.MARKET, stop_price=None)
+        market = replace(order(OrderKind.STOP, "1"), kind=OrderKind.MARKET, stop_price=None)
         signal = Alert("a", "local", "BTC/USD", "BTC/USD", "4h", Type.INDICATOR_SIGNAL, 0.0, None, "rsi", "oversold")
         assert order_level(market) is None
         assert alert_level(signal) is None
@@ -161,7 +176,7 @@ class TestLevels:
         assert overlay.not_drawn == ("2 orders or alerts without a price",)
 
     def test_the_nearest_alerts_are_drawn_after_all_orders(self) -> None:
-        orders = tuple(replace(order(Kind.LIMIT, "50"), id=f"o{n}") for n in range(3))
+        orders = tuple(replace(order(OrderKind.LIMIT, "50"), id=f"o{n}") for n in range(3))
         alerts = tuple(alert(f"{103 + n}") for n in range(40))
         overlay = overlay_of(SymbolRecords((), None, orders, alerts), "paper", bars())
         assert len(overlay.levels) == MOST_LEVELS
@@ -175,8 +190,8 @@ FULL = SymbolRecords(
     (fill(60, 2, 101), fill(60 * 59, -1, 104)),
     Position("BTC/USD", Decimal(1), Decimal(101), 0.0),
     (
-        order(Kind.STOP, "97", role=Role.STOP_LOSS, opening=Decimal(0)),
-        order(Kind.LIMIT, "99", side=Side.BUY, id="other"),
+        order(OrderKind.STOP, "97", role=Role.STOP_LOSS, opening=Decimal(0)),
+        order(OrderKind.LIMIT, "99", side=Side.BUY, id="other"),
     ),
     (alert("107"), alert("500")),
 )
@@ -221,7 +236,7 @@ class TestPictures:
         assert overlay.legend == "paper account · no fills, orders or alerts here"
 
     def test_more_levels_than_rows_leave_the_nearest_labels(self) -> None:
-        levels = tuple(Level(Purpose.ALERT, f"Alert {n}", Decimal(100 + n)) for n in range(12))
+        levels = tuple(AccountLevel(Purpose.ALERT, f"Alert {n}", Decimal(100 + n)) for n in range(12))
         overlay = replace(overlay_of(SymbolRecords((), None), "paper", bars()), levels=levels)
         made = scene(overlay, Look(width=300, height=200))
         found = [label for label in texts(made) if label.text.startswith("Alert")]

@@ -11,15 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openbell.charts.annotations.areas import LEVELS
 from openbell.charts.annotations.catalogue import ANNOTATIONS, draw_all, outside
-from openbell.charts.annotations.fibonacci import LEVELS
 from openbell.charts.annotations.overrides import OVERRIDES
-from openbell.charts.config.annotation_kinds import KINDS, TYPES, Coordinate
-from openbell.charts.config.model import ConfigAnnotation
-from openbell.charts.config.support import unsupported
+from openbell.charts.config.looks import unsupported
+from openbell.charts.config.model import KINDS, TYPES, ConfigAnnotation, Coordinate
 from openbell.charts.look import Look
 from openbell.charts.numbers import NumberFormat
-from openbell.charts.panels import Panel, Picture
+from openbell.charts.panels import ChartPicture, Panel
 from openbell.charts.raster import render
 from openbell.charts.scales import Scale
 from openbell.charts.scene import Band, Box, Boxes, Item, Label, Layer, Stroke
@@ -32,7 +31,7 @@ BARS = hours().tail(100)
 FIRST, HOUR = int(BARS.time[0]), 3600
 THEME = THEMES["light"]
 AREA = Box(0.0, 0.0, 1200.0, 400.0)
-PICTURE = Picture(BARS, BARS, "", Look(theme="light"), THEME, np.arange(5.0, 1005.0, 10.0), 10.0, AREA, [])
+PICTURE = ChartPicture(BARS, BARS, "", Look(theme="light"), THEME, np.arange(5.0, 1005.0, 10.0), 10.0, AREA, [])
 PANEL = Panel(AREA, Scale(0.0, 100.0, AREA), NumberFormat(), ())
 """A bar is 10 pixels wide, the last one at 995; a price unit is 4 pixels, 100 at the top."""
 
@@ -88,7 +87,7 @@ class TestPlaces:
 
     def test_times_between_two_sessions_are_placed_between_their_bars(self) -> None:
         bars = BARS.take(np.array([0, 1, 50, 51]))
-        picture = Picture(bars, bars, "", Look(), THEME, np.array([5.0, 15.0, 25.0, 35.0]), 10.0, AREA, [])
+        picture = ChartPicture(bars, bars, "", Look(), THEME, np.array([5.0, 15.0, 25.0, 35.0]), 10.0, AREA, [])
         layer = Layer(AREA)
         draw_all(layer, [drawing("Vertical Line", datetime=at(25.5))], picture, PANEL)
         (line,) = of(layer.items, Boxes)

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from openbell.charts.choices import STYLES
-from openbell.charts.encode import jpeg, png, rgb
 from openbell.charts.look import Look
 from openbell.charts.payload import series, summary
-from openbell.charts.picture import picture
+from openbell.charts.picture import jpeg, picture, png, rgb
 from openbell.charts.raster import render
 from openbell.charts.scales import nice_ticks
 from openbell.charts.scene import Boxes, Scene, Stroke

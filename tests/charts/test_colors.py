@@ -8,10 +8,9 @@ import pytest
 
 from openbell.charts.choices import THEME_NAMES
 from openbell.charts.compose import compose
-from openbell.charts.indicator_styles import parse_styled
 from openbell.charts.look import Look
-from openbell.charts.palette import panel_colors
 from openbell.charts.scene import Band, Boxes, Color, Scene, Stroke
+from openbell.charts.styles import panel_colors, parse_styled
 from openbell.charts.themes import THEMES
 from openbell.indicators.evaluation import evaluate
 from openbell.market.errors import InvalidParameter

@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from openbell.charts.choices import STYLES
-from openbell.charts.encode import png, rgb
 from openbell.charts.look import Look
+from openbell.charts.picture import png, rgb
 from openbell.charts.raster import render
 from tests.charts.configs import config, one_of_each, scene_of, study
 from tests.charts.pictures import chart_scene, hours

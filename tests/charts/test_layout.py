@@ -11,7 +11,7 @@ import pytest
 
 from openbell.charts.compose import compose
 from openbell.charts.look import Look
-from openbell.charts.panels import Corner, Picture, heights, indicator_panel, price_panel
+from openbell.charts.panels import ChartPicture, Corner, heights, indicator_panel, price_panel
 from openbell.charts.scene import Box, Boxes, Dot, Stroke
 from openbell.charts.themes import THEMES
 from openbell.charts.time_axis import time_ticks
@@ -113,7 +113,9 @@ def test_a_value_without_room_takes_its_name_with_it() -> None:
 def test_the_price_stays_clear_of_the_legend() -> None:
     bars = hours().tail(100)
     rising = bars.take(np.argsort(-bars.close, kind="stable"))  # the highest at the left, under the legend
-    drawn = Picture(rising, rising, "", Look(), THEMES["dark"], np.arange(100.0) * 10, 10.0, Box(0, 0, 1000, 400), [])
+    drawn = ChartPicture(
+        rising, rising, "", Look(), THEMES["dark"], np.arange(100.0) * 10, 10.0, Box(0, 0, 1000, 400), []
+    )
     panel = price_panel(Box(0, 0, 1000, 400), drawn, [], Corner(200.0, 120.0, 26.0))
     y = panel.scale.y(rising.high)
     assert y[:20].min() >= 120

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 from openbell.backtest.figures import figures
-from openbell.backtest.monthly import monthly_returns
+from openbell.backtest.outcome import monthly_returns
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
-from openbell.charts.report import Overfitting, Report, page
-from openbell.charts.report_tables import MAX_ROWS
+from openbell.charts.report import MAX_ROWS, BacktestReport, OverfittingNotes, page
 from openbell.charts.themes import THEMES
 from openbell.charts.trade_markers import MAX_DRAWN
 from openbell.market.bars import Bars
@@ -70,13 +69,13 @@ class Page(HTMLParser):
             self.rows[-1][-1] += data
 
 
-def report(strategy: Compiled, bars: Bars, setup: Setup | None = None, data: str = "simulated") -> Report:
+def report(strategy: Compiled, bars: Bars, setup: Setup | None = None, data: str = "simulated") -> BacktestReport:
     setup = setup or Setup()
-    return Report(strategy, backtest(strategy, bars, setup), setup, data, "sim (raw), made of 1d bars")
+    return BacktestReport(strategy, backtest(strategy, bars, setup), setup, data, "sim (raw), made of 1d bars")
 
 
 @cache
-def usual() -> tuple[Report, str]:
+def usual() -> tuple[BacktestReport, str]:
     made = report(MACD, simulated("AAPL", Timeframe.D1, 900).bars, Setup(5000.0, 0.002, 0.0005))
     return made, page(made)
 
@@ -182,7 +181,7 @@ def test_overfitting_is_shown_if_the_figures_come_from_a_sweep() -> None:
     made, text = usual()
     assert "Overfitting" not in text
     lines = ("1,000 combinations were tried.", "The deflated Sharpe ratio is <0.5>.")
-    texts = Page(page(replace(made, overfitting=Overfitting(lines)))).texts
+    texts = Page(page(replace(made, overfitting=OverfittingNotes(lines)))).texts
     assert {"Overfitting", *lines} <= set(texts)
 
 

@@ -11,11 +11,11 @@ from tools.strategy_gallery import example, scene
 from openbell.backtest.rules import END, Setup
 from openbell.backtest.runs import Backtest, backtest
 from openbell.backtest.trades import Trades
+from openbell.charts.backtest_charts import strategy_indicators
 from openbell.charts.compose import compose
 from openbell.charts.look import Look
-from openbell.charts.panels import Panel, Picture
+from openbell.charts.panels import ChartPicture, Panel
 from openbell.charts.scene import Band, Layer, Stroke
-from openbell.charts.strategy import strategy_indicators
 from openbell.charts.themes import THEMES
 from openbell.charts.trade_markers import MAX_DRAWN, draw_trades
 from openbell.strategies.compiled import Compiled, compiled
@@ -27,11 +27,11 @@ from tests.strategies.specs import crossover, walk
 THEME = THEMES["light"]
 
 
-def drawn(trades: Trades, found: Backtest) -> tuple[list[Band], list[Stroke], Picture, Panel]:
+def drawn(trades: Trades, found: Backtest) -> tuple[list[Band], list[Stroke], ChartPicture, Panel]:
     """The arrows and lines of trades, and where the chart that they are on draws its bars."""
-    seen: list[tuple[Layer, Picture, Panel]] = []
+    seen: list[tuple[Layer, ChartPicture, Panel]] = []
 
-    def painter(layer: Layer, picture: Picture, panel: Panel) -> None:
+    def painter(layer: Layer, picture: ChartPicture, panel: Panel) -> None:
         draw_trades(trades, layer, picture, panel)
         seen.append((layer, picture, panel))
 

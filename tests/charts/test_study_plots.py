@@ -9,18 +9,15 @@ import numpy as np
 import pytest
 
 from openbell.charts.compose import compose
-from openbell.charts.config.looks import look_of
+from openbell.charts.config.looks import look_of, unsupported
 from openbell.charts.config.model import ConfigStudy
-from openbell.charts.config.plots import TRANSFORMED, has_volume, line_labels, requests_of, undrawn
-from openbell.charts.config.support import unsupported
+from openbell.charts.config.plots import TRANSFORMED, has_volume, line_labels, requests_of, smoothed_adx, undrawn
 from openbell.charts.scene import Band, Boxes, Stroke
 from openbell.charts.studies.catalogue import all_studies
 from openbell.charts.studies.study import Input, Study
-from openbell.charts.studies.variants import smoothed_adx
 from openbell.charts.themes import THEMES
-from openbell.indicators.changes import SMOOTHED, SOURCES, Changes
 from openbell.indicators.channels import Channels
-from openbell.indicators.evaluation import evaluate
+from openbell.indicators.evaluation import PRICE_SOURCES, SMOOTHED, IndicatorChanges, evaluate
 from openbell.indicators.registry import get
 from openbell.indicators.spec import Setting
 from openbell.market.bars import Values
@@ -100,7 +97,7 @@ class TestCatalogue:
 
 
 class TestTransformations:
-    @pytest.mark.parametrize("source", SOURCES)
+    @pytest.mark.parametrize("source", PRICE_SOURCES)
     def test_an_average_of_each_source(self, source: str) -> None:
         (found,) = values(study("MA", length=5, source=source))
         expected = {
@@ -126,15 +123,15 @@ class TestTransformations:
 
     def test_an_offset_moves_areas_signals_and_segments(self) -> None:
         bands = get("bbands").run(BARS)
-        (fill,), (moved,) = bands.fills, Changes(offset=3).after(bands, len(BARS)).fills
+        (fill,), (moved,) = bands.fills, IndicatorChanges(offset=3).after(bands, len(BARS)).fills
         np.testing.assert_array_equal(moved.upper[3:], fill.upper[:-3])
-        signals = Changes(offset=3).after(get("rsi").run(BARS), len(BARS)).signals
+        signals = IndicatorChanges(offset=3).after(get("rsi").run(BARS), len(BARS)).signals
         assert [each.index - 3 for each in signals] == [each.index for each in get("rsi").run(BARS).signals][
             : len(signals)
         ]
         assert max(each.index for each in signals) < len(BARS)
         divergences = get("cipher_b").run(BARS).divlines
-        later = Changes(offset=3).after(get("cipher_b").run(BARS), len(BARS)).divlines
+        later = IndicatorChanges(offset=3).after(get("cipher_b").run(BARS), len(BARS)).divlines
         assert divergences
         assert {(each.x1 + 3, each.x2 + 3) for each in divergences if each.x2 + 3 < len(BARS)} == {
             (each.x1, each.x2) for each in later

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from openbell.charts.compose import compose
-from openbell.charts.intersections import with_intersections
 from openbell.charts.look import Look
-from openbell.charts.panels import Corner, Picture, price_panel
-from openbell.charts.price import candles_of
+from openbell.charts.panels import ChartPicture, Corner, price_panel
+from openbell.charts.price import candles_of, with_intersections
 from openbell.charts.scene import Band, Box, Boxes, Dot, Stroke
 from openbell.charts.styles import STYLES, drawn_lines
 from openbell.charts.themes import THEMES
@@ -251,7 +250,7 @@ class TestHeikinAshi:
     def test_every_averaged_candle_is_within_the_panel(self) -> None:
         bars = hours().tail(1)
         lower = replace(candles_of(bars, "heikin_ashi", None), low=bars.low / 3)
-        drawn = Picture(
+        drawn = ChartPicture(
             bars, lower, "", Look(style="heikin_ashi"), THEMES["dark"], np.array([5.0]), 10.0, Box(0, 0, 100, 100), []
         )
         panel = price_panel(Box(0, 0, 100, 100), drawn, [], Corner(0.0, 0.0, 26.0))

@@ -10,8 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from openbell.charts.compose import compose
-from openbell.charts.look import Look
-from openbell.charts.options import Options
+from openbell.charts.look import ChartOptions, Look
 from openbell.charts.scene import Scene
 from openbell.charts.zones import zone_called, zone_text
 from openbell.market.bars import Bars
@@ -41,7 +40,7 @@ def bars_of(instrument: Instrument, timeframe: Timeframe, end: str = "2026-11-17
 
 def scene_of(bars: Bars, width: int = 1200, zone: str | None = None) -> Scene:
     look = Look(width=width, height=300, volume=False)
-    return compose(bars, [], look, "title", options=Options(zone=zone_called(zone) if zone else None))
+    return compose(bars, [], look, "title", options=ChartOptions(zone=zone_called(zone) if zone else None))
 
 
 def footer(scene: Scene) -> str:

@@ -26,7 +26,7 @@ from openbell.stores.records import orders as queries
 from openbell.stores.records import switches
 from openbell.stores.records.journal import Journal
 from openbell.trading.halt import Halt
-from openbell.trading.orders import State
+from openbell.trading.orders import OrderState
 from tests.client import OPENBELL, PATIENCE, environment, run
 from tests.gateway.streamable.gateways import Up
 from tests.prefork import Process
@@ -103,7 +103,7 @@ def test_the_count_includes_orders_that_another_process_cancels_first(tmp_path: 
             wait_for((tmp_path / "halted").exists, "the file of the halt")
             order = queries.order(journal.view, placed["order_id"])
             assert order is not None
-            journal.put("order", order.to(State.CANCELLED, round(time.time(), 3), "trading was halted"))
+            journal.put("order", order.to(OrderState.CANCELLED, round(time.time(), 3), "trading was halted"))
 
         async with desk:
             await desk.trading.records.write(work)

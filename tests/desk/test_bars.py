@@ -17,8 +17,8 @@ from openbell.desk.bars.grouped_writes import GroupedWrites
 from openbell.desk.bars.service import BarService
 from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.port import Feed
+from openbell.feeds.sim.bars import minute_bars
 from openbell.feeds.sim.feed import SimFeed
-from openbell.feeds.sim.minutes import minute_bars
 from openbell.market.bars import Bars, empty, make, merge, resample
 from openbell.market.clock import FixedClock
 from openbell.market.errors import FeedUnavailable, SourceConflict, StoreError, UnknownSymbol

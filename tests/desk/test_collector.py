@@ -18,7 +18,7 @@ from openbell.desk.bars.watchlist import WatchlistFile
 from openbell.desk.events import leased_work
 from openbell.desk.events.supervision import State
 from openbell.feeds.port import Batch
-from openbell.feeds.routes import RoutedFeed
+from openbell.feeds.registry import RoutedFeed
 from openbell.market.bars import Bars, make
 from openbell.market.errors import FeedUnavailable, LeaseLost, StoreError, UnknownSymbol
 from openbell.market.instruments import AssetClass, parse

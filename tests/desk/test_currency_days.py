@@ -13,8 +13,8 @@ from openbell.desk.bars.service import BarService
 from openbell.desk.importing import Options, read
 from openbell.desk.importing.storing import store as store_files
 from openbell.feeds.none.feed import NoFeed
+from openbell.feeds.sim.bars import minute_bars
 from openbell.feeds.sim.feed import SimFeed
-from openbell.feeds.sim.minutes import minute_bars
 from openbell.market.bars import Bars, closed_at, resample
 from openbell.market.clock import FixedClock
 from openbell.market.instruments import parse

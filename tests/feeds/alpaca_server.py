@@ -25,7 +25,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
 
-from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.bars import minute_bars
 from openbell.feeds.sim.universe import LISTINGS
 from openbell.market.bars import MINUTE, Bars, bucket_bounds, make
 from openbell.market.clock import Clock, iso, parse_time

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.bars import minute_bars
 from openbell.market import bars as barlib
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import Clock

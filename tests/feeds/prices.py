@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from openbell.feeds.sim.longer import bars_of
+from openbell.feeds.sim.bars import bars_of
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.series import Series

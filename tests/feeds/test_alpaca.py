@@ -26,16 +26,16 @@ from openbell.desk.bars.watchlist import WatchlistFile
 from openbell.feeds.alpaca import rest as rest_module
 from openbell.feeds.alpaca import socket as socket_module
 from openbell.feeds.alpaca.feed import AlpacaFeed
-from openbell.feeds.alpaca.minutes import Minutes, RowSource
+from openbell.feeds.alpaca.socket import Minutes, RowSource
 from openbell.feeds.alpaca.stream import UncertainSpans
-from openbell.feeds.alpaca.wire import Malformed, Row, read_row
+from openbell.feeds.alpaca.wire import MalformedMessage, Row, read_row
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import MINUTE, Bars, empty, merge
 from openbell.market.clock import Clock, FixedClock
 from openbell.market.errors import FeedUnavailable, SettingsError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.series import Series
-from openbell.net.vendor_pace import Budget, backoff, retry_after
+from openbell.net.rates import Budget, backoff, retry_after
 from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
 from tests.clocks import HandClock
@@ -1063,7 +1063,7 @@ JSON = st.recursive(
 def test_any_json_is_a_row_or_refused(raw: object) -> None:
     try:
         found = read_row(raw)
-    except Malformed as why:
+    except MalformedMessage as why:
         assert str(why)
     else:
         _, open_, high, low, *_ = found

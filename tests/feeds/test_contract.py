@@ -10,8 +10,8 @@ import pytest
 from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.port import Feed
 from openbell.feeds.replay.feed import ReplayFeed
+from openbell.feeds.sim.bars import minute_bars
 from openbell.feeds.sim.feed import SimFeed
-from openbell.feeds.sim.minutes import minute_bars
 from openbell.market.bars import resample
 from openbell.market.clock import Clock
 from openbell.market.instruments import parse

@@ -21,10 +21,10 @@ from openbell.desk.bars import collector as collector_module
 from openbell.desk.bars.collector import Collector
 from openbell.desk.bars.service import BarService
 from openbell.desk.bars.watchlist import WatchlistFile
-from openbell.feeds.exchange import candle_stream, connection, library, sockets
-from openbell.feeds.exchange.candles import to_bars
-from openbell.feeds.exchange.feed import CcxtFeed
-from openbell.feeds.exchange.recent import RecentBars
+from openbell.feeds.ccxt_exchange import candle_stream, connection, library
+from openbell.feeds.ccxt_exchange.candle_stream import RecentBars
+from openbell.feeds.ccxt_exchange.candles import to_bars
+from openbell.feeds.ccxt_exchange.feed import CcxtFeed
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import Bars, empty, make, merge
 from openbell.market.clock import Clock, FixedClock
@@ -54,7 +54,7 @@ PAIRS = (BTC, ETH)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shortens all pauses."""
     monkeypatch.setattr(connection, "PAUSE", 0.01)
-    monkeypatch.setattr(sockets, "TICK", 0.002)
+    monkeypatch.setattr(candle_stream, "TICK", 0.002)
     monkeypatch.setattr(collector_module, "_LONGEST_PAUSE", 0.01)
 
 
@@ -397,19 +397,19 @@ class FollowedStream:
             assert self.bars(pair).same_as(self.server.truth(pair, self.since, self.done)), pair
 
 
-SOCKETS: list[sockets.CandleSocket] = []
+SOCKETS: list[candle_stream.CandleSocket] = []
 
 
 @pytest.fixture(autouse=True)
 def record_sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Adds all sockets that streams open to SOCKETS."""
-    opened = sockets.CandleSocket.__init__
+    opened = candle_stream.CandleSocket.__init__
 
-    def init(self: sockets.CandleSocket, *arguments: Any) -> None:
+    def init(self: candle_stream.CandleSocket, *arguments: Any) -> None:
         opened(self, *arguments)
         SOCKETS.append(self)
 
-    monkeypatch.setattr(sockets.CandleSocket, "__init__", init)
+    monkeypatch.setattr(candle_stream.CandleSocket, "__init__", init)
     yield
     SOCKETS.clear()
 
@@ -575,7 +575,7 @@ def test_a_correction_between_two_streams_is_delivered_by_the_second(server: Bin
 def test_a_broken_connection_ends_the_stream_with_the_reason(
     server: BinanceServer, monkeypatch: pytest.MonkeyPatch, tick: float
 ) -> None:
-    monkeypatch.setattr(sockets, "TICK", tick)  # with 60 s no call waits for a message when the connection breaks
+    monkeypatch.setattr(candle_stream, "TICK", tick)  # with 60 s no call waits for a message when the connection breaks
 
     async def main() -> None:
         async with following(server) as followed:
@@ -624,7 +624,7 @@ def test_sockets_that_keep_breaking_are_replaced_by_polling(server: BinanceServe
     async def main() -> None:
         feed = make_feed(server, HandClock(NOW + 10))
         failures = 0
-        while failures <= sockets.MAX_SHORT_LIVED:
+        while failures <= candle_stream.MAX_SHORT_LIVED:
             try:
                 async with aclosing(feed.stream(PAIRS, NOW - 600)) as stream:
                     await anext(stream)
@@ -634,7 +634,7 @@ def test_sockets_that_keep_breaking_are_replaced_by_polling(server: BinanceServe
                     await anext(stream)
             except FeedUnavailable:
                 failures += 1
-        assert failures == len(SOCKETS) == sockets.MAX_SHORT_LIVED
+        assert failures == len(SOCKETS) == candle_stream.MAX_SHORT_LIVED
         await feed.close()
 
     asyncio.run(main())
@@ -846,7 +846,7 @@ def test_random_faults_cause_no_missing_duplicate_or_uncorrected_bar(
     silent = {(pair, NOW + 60 * chance.randrange(120)) for pair in PAIRS for _ in range(20)}
     server.quiet = lambda pair, minute: (pair, minute) in silent
     monkeypatch.setattr(candle_stream, "SILENCE", 0.05)
-    monkeypatch.setattr(sockets, "MIN_LIFETIME", 0.0)
+    monkeypatch.setattr(candle_stream, "MIN_LIFETIME", 0.0)
 
     async def main() -> None:
         clock = HandClock(NOW + 10)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from openbell.desk.bars.service import BarService
-from openbell.feeds.exchange import connection
-from openbell.feeds.exchange.feed import CcxtFeed
+from openbell.feeds.ccxt_exchange import connection
+from openbell.feeds.ccxt_exchange.feed import CcxtFeed
 from openbell.market.bars import merge, resample
 from openbell.market.clock import Clock, FixedClock
 from openbell.market.errors import FeedUnavailable

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from openbell.feeds.exchange import connection
-from openbell.feeds.exchange.feed import CcxtFeed
+from openbell.feeds.ccxt_exchange import connection
+from openbell.feeds.ccxt_exchange.feed import CcxtFeed
 from openbell.market.bars import Bars
 from openbell.market.clock import FixedClock
 from openbell.market.errors import FeedUnavailable

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from openbell.feeds.exchange import connection
-from openbell.feeds.exchange.feed import CcxtFeed
+from openbell.feeds.ccxt_exchange import connection
+from openbell.feeds.ccxt_exchange.feed import CcxtFeed
 from openbell.feeds.port import Feed
 from openbell.market.clock import Clock, FixedClock
 from openbell.market.series import Series

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.port import Feed
+from openbell.feeds.sim.bars import minute_bars
 from openbell.feeds.sim.feed import NATIVES, SimFeed
-from openbell.feeds.sim.minutes import minute_bars
 from openbell.feeds.sim.universe import LISTINGS
 from openbell.indicators.registry import get
 from openbell.market.bars import Values, resample

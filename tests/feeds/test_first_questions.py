@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from openbell.desk.settings import Settings
-from openbell.feeds.exchange.connection import Connection
+from openbell.feeds.ccxt_exchange.connection import ExchangeConnection
 from openbell.feeds.yahoo import feed as yahoo_feed
 from openbell.market.clock import FixedClock, SystemClock, iso
 from openbell.market.timeframes import SHORT
@@ -72,16 +72,16 @@ class Vendor:
 @pytest.fixture
 def exchange(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vendor]:
     """An exchange at NOW, which is the time of ccxt in this process too."""
-    make = Connection.make
+    make = ExchangeConnection.make
 
-    def make_at_its_time(self: Connection, kind: Any) -> Any:
+    def make_at_its_time(self: ExchangeConnection, kind: Any) -> Any:
         made = make(self, kind)
         made.milliseconds = lambda: int(server.clock.epoch() * 1000)
         made.timeout_on_exit = 1  # ccxt pauses for 250 ms when it closes
         return made
 
     with request.param(FixedClock(NOW + 30)) as server:
-        monkeypatch.setattr(Connection, "make", make_at_its_time)
+        monkeypatch.setattr(ExchangeConnection, "make", make_at_its_time)
         monkeypatch.setenv("CCXT_PROXY_URL", server.proxy)
         yield Vendor(f"ccxt:{server.exchange}", next(iter(server.pairs.values())).symbol, server)
 
@@ -265,14 +265,14 @@ async def ask_everything(bench: Bench, vendor: Vendor) -> None:
 @pytest.fixture
 def unpaced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes ccxt send its requests without pauses; the test counts them instead."""
-    make = Connection.make
+    make = ExchangeConnection.make
 
-    def without_pauses(self: Connection, kind: Any) -> Any:
+    def without_pauses(self: ExchangeConnection, kind: Any) -> Any:
         made = make(self, kind)
         made.enableRateLimit = False
         return made
 
-    monkeypatch.setattr(Connection, "make", without_pauses)
+    monkeypatch.setattr(ExchangeConnection, "make", without_pauses)
 
 
 @exchanges(*ALL)

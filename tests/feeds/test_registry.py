@@ -59,7 +59,7 @@ FEED = FeedKind(
 BROKER = '''
 """A broker that takes nothing."""
 
-from openbell.brokers.declaration import BrokerKind, BrokerParts
+from openbell.brokers.registry import BrokerKind, BrokerParts
 from openbell.feeds.declaration import Option
 from openbell.market.errors import SettingsError
 

@@ -11,8 +11,7 @@ import pytest
 
 from openbell.desk.bars.service import BarService
 from openbell.feeds.port import Feeds
-from openbell.feeds.registry import described, feed_of, parts_of
-from openbell.feeds.routes import RoutedFeed, parse_routes
+from openbell.feeds.registry import RoutedFeed, described, feed_of, parse_routes, parts_of
 from openbell.market.clock import FixedClock
 from openbell.market.errors import NoSuchSeries, SettingsError, UnknownSymbol
 from openbell.market.instruments import AssetClass, parse

@@ -18,10 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.feeds.port import Batch, Feed
+from openbell.feeds.sim.bars import bars_of, minute_bars
 from openbell.feeds.sim.days import days_between
 from openbell.feeds.sim.feed import SimFeed
-from openbell.feeds.sim.longer import bars_of
-from openbell.feeds.sim.minutes import minute_bars
 from openbell.feeds.sim.paths import trace
 from openbell.feeds.sim.universe import LISTINGS
 from openbell.market.bars import Bars, Values, faults, merge, resample

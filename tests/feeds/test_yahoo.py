@@ -23,10 +23,8 @@ from openbell.desk.bars.watchlist import WatchlistFile
 from openbell.feeds.port import Batch, Feed
 from openbell.feeds.yahoo import connection, library
 from openbell.feeds.yahoo import feed as feed_module
-from openbell.feeds.yahoo.feed import YahooFeed
-from openbell.feeds.yahoo.series import DELAY
-from openbell.feeds.yahoo.stream import SETTLE
-from openbell.feeds.yahoo.symbols import yahoo_symbol
+from openbell.feeds.yahoo.candles import DELAY, yahoo_symbol
+from openbell.feeds.yahoo.feed import SETTLE, YahooFeed
 from openbell.feeds.yahoo.wire import shortest
 from openbell.market.bars import Bars, empty, merge, resample
 from openbell.market.clock import Clock, FixedClock, SystemClock

@@ -14,8 +14,7 @@ import pytest
 
 from openbell.gateway.outbound import Outbound
 from openbell.market.errors import InvalidParameter, OutboundFailed, OutboundRefused
-from openbell.net.addresses import is_public
-from openbell.net.outbound_urls import parse_origin, parse_target
+from openbell.net.addresses import is_public, parse_origin, parse_target
 from openbell.net.response import Response
 from tests.gateway import receivers
 from tests.gateway.receivers import Receiver, status

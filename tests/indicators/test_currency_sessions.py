@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.bars import minute_bars
 from openbell.indicators.profiles import by_session
 from openbell.indicators.registry import get
 from openbell.indicators.regular_hours import regular_part, session_days

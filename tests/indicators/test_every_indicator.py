@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.indicators.channels import Channels
-from openbell.indicators.names import plain
 from openbell.indicators.registry import all_indicators, get
 from openbell.indicators.regular_hours import regular_part_from_minutes
-from openbell.indicators.spec import Indicator, Parameter, Setting
+from openbell.indicators.spec import Indicator, Parameter, Setting, plain
 from openbell.market.bars import Bars, Values, empty, make, resample
 from openbell.market.errors import InvalidParameter
 from openbell.market.extras import KINDS, Extra

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.indicators.channels import Channels, Segment
-from openbell.indicators.day_sums import day_starts, day_sums
 from openbell.indicators.registry import get
+from openbell.indicators.regular_hours import day_starts, day_sums
 from openbell.market.bars import Bars, Values, make
 from openbell.market.timeframes import Timeframe
 from tests.indicators import references

@@ -16,25 +16,26 @@ import talib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.indicators.channels import Channels, Signal
-from openbell.indicators.cipher import (
+from openbell.indicators.catalogue.cipher_b import (
     CipherLines,
     KindDivergences,
+    bearish,
+    bottoms,
+    bullish,
     cross_signals,
     divergence_signals,
     find_divergences,
     gold_signals,
+    tops,
 )
-from openbell.indicators.fractals import bearish, bottoms, bullish, tops
+from openbell.indicators.channels import Channels, Signal
 from openbell.indicators.registry import get
-from openbell.indicators.sums import mean_and_deviation
-from openbell.indicators.windows import window_sum
+from openbell.indicators.windows import mean_and_deviation, window_sum
 from openbell.market.bars import Bars, Values, make
-from openbell.market.currency_days import days_at
 from openbell.market.instruments import Instrument
 from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
-from openbell.market.trading_days import trading_day
+from openbell.market.trading_days import currency_days_at, trading_day
 from tests.indicators import references
 from tests.indicators.test_references import agree, lines
 from tests.market.new_york import oracle
@@ -403,7 +404,7 @@ def shifted(bars: Bars, instrument: Instrument, timeframe: Timeframe) -> Bars:
         start = at("2025-03-03T00:00Z" if timeframe is Timeframe.W1 else "2025-03-04T14:00Z")
         time = start - start % min(timeframe.seconds, DAY) + np.arange(2 * len(bars)) * timeframe.seconds
         if instrument is FOREX:  # without weekends
-            time = time[days_at(time, min(timeframe.seconds, DAY)) >= 0]
+            time = time[currency_days_at(time, min(timeframe.seconds, DAY)) >= 0]
         time = time[: len(bars)]
     return make(instrument, timeframe, time, *bars.columns()[1:])
 

@@ -14,9 +14,17 @@ from hypothesis import strategies as st
 
 from openbell.indicators.catalogue.hvn_lvn import peaks
 from openbell.indicators.channels import Channels
-from openbell.indicators.profiles import MAX_SESSIONS, SESSIONS, PriceRows, by_session, one_session
+from openbell.indicators.profiles import (
+    MAX_SESSIONS,
+    SESSIONS,
+    PriceRows,
+    by_session,
+    control_row,
+    one_session,
+    value_area,
+    value_areas,
+)
 from openbell.indicators.registry import get
-from openbell.indicators.value_area import control_row, value_area, value_areas
 from openbell.market.bars import Bars, make, resample
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe

@@ -8,13 +8,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from openbell.market.bars import Bars, bucket_bounds, closed_at, count, ends_of, resample
-from openbell.market.expected_bars import most_bars
 from openbell.market.extras import Extra
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.lookback import MOST_SESSIONS, bucket_start, lookback_start
 from openbell.market.partial_bars import cut_bars
 from openbell.market.series_plan import buckets, missing, next_close
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_time import most_bars
 from tests.market.calendar_groups import Row, group_at, grouped, groups, instrument_days
 from tests.market.walks import CRYPTO, DAY, FOREX, MINUTE, STOCK, at, walk
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbell.market.instruments import parse
-from openbell.market.nearest_symbols import edits, nearest_symbols
+from openbell.market.instruments import edits, nearest_symbols, parse
 
 KNOWN = [
     parse(each)

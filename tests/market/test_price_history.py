@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from openbell.market.bars import Bars, make
 from openbell.market.clock import parse_time
 from openbell.market.instruments import parse
-from openbell.market.previous_close import days_at, previous_close
 from openbell.market.price_history import (
     DayFigures,
     day_figures,
+    days_at,
     market_date,
     months_before,
     period_changes,
+    previous_close,
     year_range,
 )
 from openbell.market.timeframes import Timeframe

@@ -13,7 +13,7 @@ from openbell.market.instruments import parse
 from openbell.market.series import Series, bases, makes, series_of
 from openbell.market.series_plan import (
     Native,
-    Part,
+    PlanPart,
     base_of,
     buckets,
     missing,
@@ -186,11 +186,14 @@ def test_an_unpublished_day_is_made_of_minutes_as_a_whole() -> None:
     monday, tuesday = (int(parse_time(f"2025-03-{day:02}T13:30:00Z")) for day in (10, 11))
     close = tuesday + 23_400
 
-    def fetched(now: int) -> list[Part]:
+    def fetched(now: int) -> list[PlanPart]:
         return to_fetch(Series(apple, Timeframe.D1), monday, now, natives, now)
 
-    assert fetched(close + 1800) == [Part(Timeframe.D1, monday, tuesday), Part(Timeframe.M1, tuesday, close + 1800)]
-    assert fetched(close - 60) == [Part(Timeframe.D1, monday, tuesday)], "a day under way is not asked for"
+    assert fetched(close + 1800) == [
+        PlanPart(Timeframe.D1, monday, tuesday),
+        PlanPart(Timeframe.M1, tuesday, close + 1800),
+    ]
+    assert fetched(close - 60) == [PlanPart(Timeframe.D1, monday, tuesday)], "a day under way is not asked for"
     (whole,) = fetched(close + 3600)
     assert whole.base is Timeframe.D1
     assert whole.end >= close
@@ -203,10 +206,10 @@ def test_a_month_waits_until_its_last_day_is_published() -> None:
     february, march = (int(parse_time(f"2025-{month:02}-03T14:30:00Z")) for month in (2, 3))
     close = int(parse_time("2025-03-31T20:00:00Z"))
 
-    def fetched(now: int) -> list[Part]:
+    def fetched(now: int) -> list[PlanPart]:
         return to_fetch(Series(apple, Timeframe.MONTH), february, now, natives, now)
 
-    assert fetched(close + 60) == [Part(Timeframe.D1, february, march)]
+    assert fetched(close + 60) == [PlanPart(Timeframe.D1, february, march)]
     (whole,) = fetched(close + 16_200)
     assert whole.base is Timeframe.D1
     assert whole.end >= close

@@ -14,17 +14,17 @@ import pytest
 
 from openbell.net import this_machine
 from openbell.net.blocking import BlockingClient
-from openbell.net.http import Bounds, Fault, HttpClient, HttpFailed
+from openbell.net.http import HttpClient, HttpFailed, HttpFault, RequestBounds
 from openbell.net.response import Response
 from tests.gateway import receivers
 from tests.gateway.receivers import Receiver, status
 from tests.waiting import until
 
-BOUNDS = Bounds(whole=5.0, largest=1_000)
+BOUNDS = RequestBounds(whole=5.0, largest=1_000)
 Get = Callable[..., Response]
 
 
-def from_a_loop(url: str, bounds: Bounds = BOUNDS) -> Response:
+def from_a_loop(url: str, bounds: RequestBounds = BOUNDS) -> Response:
     async def run() -> Response:
         client = HttpClient(url, {"X-Key": "k"}, bounds)
         try:
@@ -35,7 +35,7 @@ def from_a_loop(url: str, bounds: Bounds = BOUNDS) -> Response:
     return asyncio.run(run())
 
 
-def from_a_thread(url: str, bounds: Bounds = BOUNDS) -> Response:
+def from_a_thread(url: str, bounds: RequestBounds = BOUNDS) -> Response:
     with closing(BlockingClient(url, {"X-Key": "k"}, bounds)) as client:
         return client.send("GET", "/")
 
@@ -49,17 +49,17 @@ def get(request: pytest.FixtureRequest) -> Get:
 @pytest.mark.parametrize(
     ("answer", "fault", "known"),
     [
-        (receivers.endless_body(), Fault.LARGE_BODY, 200),
-        (status(200, b"x" * 1_001), Fault.LARGE_BODY, 200),
-        (status(201, x_long="y" * 40_000), Fault.LARGE_HEAD, 201),
-        (receivers.endless_head(), Fault.CUT, None),
-        (receivers.half_a_body(), Fault.CUT, 200),
-        (receivers.hang_up(), Fault.CUT, None),
-        (receivers.garbage(), Fault.CUT, None),
+        (receivers.endless_body(), HttpFault.LARGE_BODY, 200),
+        (status(200, b"x" * 1_001), HttpFault.LARGE_BODY, 200),
+        (status(201, x_long="y" * 40_000), HttpFault.LARGE_HEAD, 201),
+        (receivers.endless_head(), HttpFault.CUT, None),
+        (receivers.half_a_body(), HttpFault.CUT, 200),
+        (receivers.hang_up(), HttpFault.CUT, None),
+        (receivers.garbage(), HttpFault.CUT, None),
     ],
 )
 def test_a_response_beyond_the_bounds_or_incomplete_fails_with_its_reason(
-    get: Get, answer: receivers.Answering, fault: Fault, known: int | None
+    get: Get, answer: receivers.Answering, fault: HttpFault, known: int | None
 ) -> None:
     with Receiver() as receiver:
         receiver.plan.append(answer)
@@ -76,7 +76,7 @@ def test_the_whole_exchange_is_bounded_in_time(get: Get, answer: receivers.Answe
         began = time.monotonic()
         with pytest.raises(HttpFailed) as caught:
             get(receiver.url, replace(BOUNDS, whole=0.3))
-        assert caught.value.fault is Fault.LATE
+        assert caught.value.fault is HttpFault.LATE
         assert time.monotonic() - began < 5
 
 
@@ -106,14 +106,14 @@ def test_what_was_certainly_not_sent_is_known(get: Get) -> None:
         unused.bind(("127.0.0.1", 0))
         with pytest.raises(HttpFailed) as caught:
             get(f"http://127.0.0.1:{unused.getsockname()[1]}")
-    assert (caught.value.fault, caught.value.sent, str(caught.value)) == (Fault.UNREACHABLE, False, "ConnectError")
+    assert (caught.value.fault, caught.value.sent, str(caught.value)) == (HttpFault.UNREACHABLE, False, "ConnectError")
 
 
 def test_a_header_that_cannot_be_sent_is_not_repeated() -> None:
     with Receiver() as receiver, closing(BlockingClient(receiver.url, {"X-Key": "hush\r\nX-More: 1"})) as client:
         with pytest.raises(HttpFailed) as caught:
             client.send("GET", "/")
-        assert caught.value.fault is Fault.INVALID
+        assert caught.value.fault is HttpFault.INVALID
         assert "hush" not in str(caught.value)
         assert receiver.seen == []
 
@@ -132,7 +132,7 @@ def test_decoded_bytes_count_if_compressed_responses_are_accepted() -> None:
         receiver.plan.append(status(200, gzip.compress(b"0" * 100_000), content_encoding="gzip"))
         with pytest.raises(HttpFailed) as caught:
             asyncio.run(run(receiver.url))
-        assert caught.value.fault is Fault.LARGE_BODY
+        assert caught.value.fault is HttpFault.LARGE_BODY
 
 
 def test_a_client_is_closed_when_idle_and_serves_one_loop_after_another() -> None:

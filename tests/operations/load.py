@@ -15,7 +15,7 @@ from openbell.desk.desk import Desk
 from openbell.market.bars import MINUTE
 from openbell.market.instruments import Instrument
 from openbell.trading.alerts import Type
-from openbell.trading.orders import Kind, Side
+from openbell.trading.orders import OrderKind, Side
 from openbell.trading.request import request
 from tests.operations.observed import Observed
 from tests.operations.path import Minutes, Path
@@ -63,7 +63,7 @@ class Load:
             asked = request(
                 self.instruments[number],
                 Side.BUY,
-                Kind.LIMIT,
+                OrderKind.LIMIT,
                 Decimal("0.001"),
                 price=str(level),
                 client_order_id=f"order-{self._count}",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.bars import minute_bars
 from openbell.market.instruments import parse
 from openbell.signals.series import SignalSeries
 from tests.client import Client

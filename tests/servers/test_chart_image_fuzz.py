@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from openbell.charts.config.annotation_kinds import KINDS, TYPES, Coordinate
 from openbell.charts.config.choices import INTERVALS, PRESETS, SCALES, STYLES
+from openbell.charts.config.model import KINDS, TYPES, Coordinate
 from openbell.charts.config.reading import read_config
 from openbell.charts.config.vendor_form import vendor_body
 from openbell.charts.studies.catalogue import all_studies

@@ -11,8 +11,7 @@ from typing import Annotated, Any, get_args
 import pytest
 from typing_extensions import get_type_hints, is_typeddict
 
-from openbell.indicators.bounds import MAX_INDICATORS
-from openbell.indicators.registry import all_indicators
+from openbell.indicators.registry import MAX_INDICATORS, all_indicators
 from openbell.protocol.numbers import Digits
 from tests.servers.desks import Bench, awaited, bench
 from tests.servers.every_tool import every_tool, reads, samples

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from openbell.charts.payload import MOST_MARKS
-from openbell.indicators.bounds import MAX_INDICATORS
+from openbell.indicators.registry import MAX_INDICATORS
 from openbell.protocol.tool import Tool
 from openbell.servers import NAMES, load
 from tests.servers.desks import Bench, awaited, bench

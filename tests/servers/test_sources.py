@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from openbell.feeds.exchange import connection
+from openbell.feeds.ccxt_exchange import connection
 from openbell.market.clock import iso
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source

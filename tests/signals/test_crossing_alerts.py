@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from openbell.market.errors import InvalidParameter
 from openbell.signals.crossing_alerts import CONDITIONS, CROSSINGS, CrossingAlert, Watch, watched_crossings
-from openbell.signals.crossings import Crossings, Snapshot
+from openbell.signals.crossings import SignalCrossings, SignalSnapshot
 from tests.signals.test_crossings import CONTRACT, calm, snapshot
 
 
-def crossings(*names: str) -> Crossings:
-    return Crossings(*(name in names for name in CONTRACT))
+def crossings(*names: str) -> SignalCrossings:
+    return SignalCrossings(*(name in names for name in CONTRACT))
 
 
-def bar(time: int) -> Snapshot:
+def bar(time: int) -> SignalSnapshot:
     return snapshot(calm, time)
 
 

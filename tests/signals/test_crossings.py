@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from openbell.signals.crossings import NEEDED, Crossings, Snapshot, find_crossings
+from openbell.signals.crossings import NEEDED, SignalCrossings, SignalSnapshot, find_crossings
 
 CONTRACT = [
     "macd_cross_up",
@@ -53,8 +53,8 @@ def by_contract(prev: Numbers, last: Numbers) -> dict[str, bool]:
     }
 
 
-def snapshot(numbers: Numbers, time: int = 0) -> Snapshot:
-    return Snapshot(
+def snapshot(numbers: Numbers, time: int = 0) -> SignalSnapshot:
+    return SignalSnapshot(
         price=numbers["close"],
         ema9=numbers["ema9"],
         ma10=numbers["ema9"],
@@ -153,10 +153,10 @@ def test_the_squeeze_is_strict_and_a_breakout_is_beyond_the_band() -> None:
 
 
 def test_the_table_has_the_contracts_names_in_its_order() -> None:
-    assert [field.name for field in fields(Crossings)] == CONTRACT
-    assert list(Crossings(*[False] * 9).table()) == CONTRACT
-    assert Crossings(*[True] * 9).true() == CONTRACT
-    assert Crossings(*[False] * 9).true() == []
+    assert [field.name for field in fields(SignalCrossings)] == CONTRACT
+    assert list(SignalCrossings(*[False] * 9).table()) == CONTRACT
+    assert SignalCrossings(*[True] * 9).true() == CONTRACT
+    assert SignalCrossings(*[False] * 9).true() == []
 
 
 def test_values_are_python_booleans() -> None:

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from openbell.market.bars import Bars, make
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
-from openbell.signals.crossings import NEEDED
-from openbell.signals.reading import read
+from openbell.signals.crossings import NEEDED, read
 from openbell.signals.series import SignalSeries
 
 

@@ -8,7 +8,7 @@ from math import inf
 
 import numpy as np
 
-from openbell.feeds.sim.longer import bars_of
+from openbell.feeds.sim.bars import bars_of
 from openbell.indicators.regular_hours import regular_part_from_minutes
 from openbell.market.bars import Bars, make, resample
 from openbell.market.instruments import parse

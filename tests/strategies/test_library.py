@@ -13,7 +13,7 @@ from openbell.strategies import library
 from openbell.strategies.compiled import Compiled, compiled
 from openbell.strategies.evaluation import Conditions, evaluate
 from openbell.strategies.library import canonical
-from openbell.strategies.spec import Complexity, Parameter, Spec
+from openbell.strategies.spec import Complexity, Spec, SpecParameter
 from tests.strategies.cutting import looks_ahead
 from tests.strategies.stretches import Stretch, crypto_walk, flat, simulated, stock_hours
 
@@ -58,7 +58,7 @@ def trades(found: Conditions) -> int:
     return closed
 
 
-def distinct_values(parameter: Parameter) -> int:
+def distinct_values(parameter: SpecParameter) -> int:
     """How many values a parameter has in steps of the last decimal place of its bounds and its default."""
     numbers = [Decimal(str(each)) for each in (parameter.low, parameter.high, parameter.default)]
     places = min(int(each.as_tuple().exponent) for each in numbers)

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from openbell.strategies.compiled import compiled
-from openbell.strategies.errors import Kind, SpecRefused
+from openbell.strategies.errors import ProblemKind, SpecRefused
 from openbell.strategies.evaluation import evaluate
 from openbell.strategies.reading import read_spec
-from openbell.strategies.spec import ConditionType, Side
+from openbell.strategies.spec import ConditionType, PositionSide
 from openbell.strategies.yaml_text import read_yaml
 from tests.counts import runs
 from tests.strategies.specs import Raw, crossover, random_spec, walk
@@ -35,7 +35,7 @@ def changed(**keys: Any) -> Raw:
 
 def test_a_spec_in_the_contracts_form_is_read() -> None:
     spec = read_spec(crossover())
-    assert (spec.name, spec.side) == ("SMA_EMA_CROSSOVER", Side.LONG)
+    assert (spec.name, spec.side) == ("SMA_EMA_CROSSOVER", PositionSide.LONG)
     assert [use.indicator for use in spec.indicators] == ["sma", "ema_line"], "EMA is the single line"
     assert [str(use.settings["length"]) for use in spec.indicators] == ["${smaPeriod}", "${emaPeriod}"]
     assert compiled(spec, {"smaPeriod": 7}).parameters == {"smaPeriod": 7, "emaPeriod": 9}
@@ -52,37 +52,37 @@ def test_keys_may_be_written_with_underscores() -> None:
 @pytest.mark.parametrize(
     ("raw", "kind", "text"),
     [
-        (changed(name=""), Kind.NAME, "name: must be a text of 3 to 64 characters"),
-        (changed(name="x'; DROP TABLE"), Kind.NAME, "name: must begin with a letter"),
-        (changed(indicators=[]), Kind.INDICATORS, "indicators: must be a list of 1 to 24"),
+        (changed(name=""), ProblemKind.NAME, "name: must be a text of 3 to 64 characters"),
+        (changed(name="x'; DROP TABLE"), ProblemKind.NAME, "name: must begin with a letter"),
+        (changed(indicators=[]), ProblemKind.INDICATORS, "indicators: must be a list of 1 to 24"),
         (
             changed(indicators=[{"id": "a", "type": "RSII"}]),
-            Kind.INDICATORS,
+            ProblemKind.INDICATORS,
             "indicators[0].type: no indicator 'RSII'; did you mean 'rsi'?",
         ),
         (
             changed(indicators=[{"id": "close", "type": "rsi"}]),
-            Kind.INDICATORS,
+            ProblemKind.INDICATORS,
             "indicators[0].id: must be a name of letters, digits and _ other than open",
         ),
         (
             changed(indicators=[{"id": "a", "type": "funding"}]),
-            Kind.INDICATORS,
+            ProblemKind.INDICATORS,
             "indicators[0].type: funding needs data beyond bars",
         ),
         (
             changed(indicators=[{"id": "a", "type": "rsi", "params": {"lenght": 3}}]),
-            Kind.INDICATORS,
+            ProblemKind.INDICATORS,
             "indicators[0].params.lenght: rsi has no parameter 'lenght'; did you mean 'length'?",
         ),
         (
             changed(indicators=[{"id": "a", "type": "rsi", "params": {"length": 0}}]),
-            Kind.INDICATORS,
+            ProblemKind.INDICATORS,
             "indicators[0].params.length: length must be between 1 and 500, not 0",
         ),
         (
             changed(indicators=[{"id": "a", "type": "rsi", "params": {"length": "${nope}"}}]),
-            Kind.INDICATORS,
+            ProblemKind.INDICATORS,
             "indicators[0].params.length: no parameter 'nope'",
         ),
         (
@@ -90,27 +90,27 @@ def test_keys_may_be_written_with_underscores() -> None:
                 indicators=[{"id": "a", "type": "sma", "input": "b"}, {"id": "b", "type": "sma", "input": "a"}],
                 parameters=[],
             ),
-            Kind.INDICATORS,
+            ProblemKind.INDICATORS,
             "indicators[0].input: is computed from itself",
         ),
         (
             changed(entryConditions=[{"type": "CROSSES", "indicator": "sma"}]),
-            Kind.CONDITIONS,
+            ProblemKind.CONDITIONS,
             "entryConditions[0].type: no condition 'CROSSES'; did you mean 'CROSSED_UP'?",
         ),
         (
             changed(entryConditions=[{"type": "OVER", "indicator": "smaa", "params": {"value": 1}}]),
-            Kind.CONDITIONS,
+            ProblemKind.CONDITIONS,
             "entryConditions[0].indicator: no indicator 'smaa'; did you mean 'sma'?",
         ),
         (
             changed(entryConditions=[{"type": "OVER", "indicator": "sma"}]),
-            Kind.CONDITIONS,
+            ProblemKind.CONDITIONS,
             "entryConditions[0].params: OVER needs what it is compared with",
         ),
         (
             changed(entryConditions=[{"type": "STOP_LOSS", "params": {"percentage": 3}}]),
-            Kind.CONDITIONS,
+            ProblemKind.CONDITIONS,
             "entryConditions[0]: a stop cannot open a position",
         ),
         (
@@ -120,21 +120,25 @@ def test_keys_may_be_written_with_underscores() -> None:
                     {"type": "STOP_LOSS", "params": {"percentage": 3}},
                 ]
             ),
-            Kind.CONDITIONS,
+            ProblemKind.CONDITIONS,
             "exitConditions[1]: a stop closes by itself: write it alone, or in one OR with the other exits",
         ),
-        (changed(exitConditions=[]), Kind.CONDITIONS, "exitConditions: must be a list with at least one condition"),
+        (
+            changed(exitConditions=[]),
+            ProblemKind.CONDITIONS,
+            "exitConditions: must be a list with at least one condition",
+        ),
         (
             changed(parameters=[{"name": "p", "type": "INTEGER", "min": 5, "max": 3, "defaultValue": 4}]),
-            Kind.SCHEMA,
+            ProblemKind.SCHEMA,
             "parameters[0]: min ≤ defaultValue ≤ max does not hold: 5, 4, 3",
         ),
-        (changed(parameters="all"), Kind.SCHEMA, "parameters: must be a list of at most 16"),
-        (changed(code="import os"), Kind.SCHEMA, "'code': is not a key of a spec"),
-        (changed(side="BOTH"), Kind.SCHEMA, "side: must be LONG or SHORT"),
+        (changed(parameters="all"), ProblemKind.SCHEMA, "parameters: must be a list of at most 16"),
+        (changed(code="import os"), ProblemKind.SCHEMA, "'code': is not a key of a spec"),
+        (changed(side="BOTH"), ProblemKind.SCHEMA, "side: must be LONG or SHORT"),
     ],
 )
-def test_a_problem_names_its_place_and_the_fix(raw: Raw, kind: Kind, text: str) -> None:
+def test_a_problem_names_its_place_and_the_fix(raw: Raw, kind: ProblemKind, text: str) -> None:
     found = problems(raw)
     assert any(code == kind.value and shown.startswith(text) for code, shown in found), found
 
@@ -143,7 +147,10 @@ def test_a_range_of_a_parameter_must_fit_the_indicator() -> None:
     raw = crossover()
     raw["parameters"][0]["max"] = 5000
     [(code, shown)] = problems(raw)
-    assert (code, shown.startswith("indicators[0].params.period: length must be between")) == (Kind.INDICATORS, True)
+    assert (code, shown.startswith("indicators[0].params.period: length must be between")) == (
+        ProblemKind.INDICATORS,
+        True,
+    )
     raw = crossover()
     raw["parameters"][0]["type"] = "DOUBLE"
     assert problems(raw)[0][1].startswith(
@@ -199,7 +206,7 @@ def test_an_exit_that_can_never_be_reached_is_refused(conditions: list[Raw]) -> 
     }
     [(code, shown)] = problems(raw)
     assert (code, shown.startswith("exitConditions: "), shown.endswith("so they can never hold")) == (
-        Kind.CONDITIONS,
+        ProblemKind.CONDITIONS,
         True,
         True,
     )

@@ -11,11 +11,10 @@ from openbell.market.bars import Bars
 from openbell.trading.accounts import Account
 from openbell.trading.alerts import Alert, AlertState, Type
 from openbell.trading.amounts import ZERO
-from openbell.trading.brackets import exits_of
 from openbell.trading.costs import Costs
 from openbell.trading.fills import Fill, fill_of
-from openbell.trading.ledger import GENESIS, Entry, canonical, seal
-from openbell.trading.orders import Order, Role, State
+from openbell.trading.ledger import GENESIS, LedgerEntry, canonical, seal
+from openbell.trading.orders import Order, OrderState, Role, exits_of
 from openbell.trading.rows import to_row
 from tests.trading.matching import match
 from tests.trading.samples import BUY, SELL, START, D, limit, minutes, order
@@ -60,21 +59,21 @@ def _on_paper() -> Lines:
     entry = order("a", BUY, "10", role=Role.ENTRY, take_profit="120", stop_loss="80")
     exits = exits_of(entry)
     resting = limit("b", BUY, "5", "99.5")
-    refused = replace(order("c", BUY, "999"), state=State.REJECTED, reason="too large")
+    refused = replace(order("c", BUY, "999"), state=OrderState.REJECTED, reason="too large")
     gone = limit("e", BUY, "1", "50")
     placed = [verdict(entry), *written(entry, *exits), verdict(resting), *written(resting)]
     placed += [verdict(refused, valid=False), *written(refused), verdict(gone), *written(gone)]
     changes = match([entry, *exits, resting], bars().between(START, START + 180), ZERO, START + 180, Costs())
-    return [*placed, *written(*changes, gone.to(State.CANCELLED, NOON))]
+    return [*placed, *written(*changes, gone.to(OrderState.CANCELLED, NOON))]
 
 
 def _at_a_broker() -> Lines:
     """Returns an order whose last fill the broker reports after its end."""
-    one = replace(order("d", SELL, "6", state=State.PENDING), account="live")
+    one = replace(order("d", SELL, "6", state=OrderState.PENDING), account="live")
     first = fill_of(one, "d-x1", D(2), D("99.5"), START + 7.25, fee=D("0.01"))
     late = fill_of(one, "d-x2", D(1), D("99.4"), START + 7.5)
     part = one.with_fill(D(2), D("99.5"), D("0.01"), START + 8.0)
-    ended = part.to(State.CANCELLED, START + 9.0)
+    ended = part.to(OrderState.CANCELLED, START + 9.0)
     more = replace(ended, filled=D(3), paid=ended.paid + D("99.4"), updated_at=START + 10.0)
     return [verdict(one), *written(one, first, part, ended, late, more)]
 
@@ -96,9 +95,9 @@ def honest() -> Lines:
     return [*written(paper, live), *_on_paper(), *written(renewed), *_at_a_broker(), *_alerts(), decision]
 
 
-def sealed(lines: Iterable[Line]) -> list[Entry]:
+def sealed(lines: Iterable[Line]) -> list[LedgerEntry]:
     """Returns the entries of a chain with correct hashes."""
-    entries: list[Entry] = []
+    entries: list[LedgerEntry] = []
     prev = GENESIS
     for seq, line in enumerate(lines, 1):
         entries.append(seal(seq, NOON, line.kind, line.key, canonical(line.row), prev))

@@ -12,7 +12,7 @@ from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
 from openbell.trading.amounts import ZERO
 from openbell.trading.fills import Fill
-from openbell.trading.orders import Force, Kind, Order, Role, Side, State
+from openbell.trading.orders import Force, Order, OrderKind, OrderState, Role, Side
 
 D = Decimal
 BUY, SELL = Side.BUY, Side.SELL
@@ -24,11 +24,11 @@ def order(order_id: str = "a", side: Side = BUY, quantity: str | Decimal = "10",
     amount = D(quantity)
     wanted: dict[str, Any] = {
         "opening": amount,
-        "kind": Kind.MARKET,
+        "kind": OrderKind.MARKET,
         "time_in_force": Force.GTC,
         "placed_at": float(START),
         "symbol": "BTC/USD",
-        "state": State.OPEN,
+        "state": OrderState.OPEN,
         "role": Role.SINGLE,
     } | changes
     for name in ("opening", "limit_price", "stop_price", "take_profit", "stop_loss", "filled"):
@@ -39,12 +39,12 @@ def order(order_id: str = "a", side: Side = BUY, quantity: str | Decimal = "10",
 
 def limit(order_id: str, side: Side, quantity: str, price: str, **changes: Any) -> Order:
     """Returns a resting limit order."""
-    return order(order_id, side, quantity, kind=Kind.LIMIT, limit_price=price, **changes)
+    return order(order_id, side, quantity, kind=OrderKind.LIMIT, limit_price=price, **changes)
 
 
 def stop(order_id: str, side: Side, quantity: str, price: str, **changes: Any) -> Order:
     """Returns a resting stop order."""
-    return order(order_id, side, quantity, kind=Kind.STOP, stop_price=price, **changes)
+    return order(order_id, side, quantity, kind=OrderKind.STOP, stop_price=price, **changes)
 
 
 def fill(side: Side, quantity: str | Decimal, price: str | Decimal, fee: str | Decimal = ZERO, **changes: Any) -> Fill:

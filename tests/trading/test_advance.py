@@ -18,19 +18,18 @@ from openbell.trading import amounts
 from openbell.trading.advance import DAY, AccountState, Rules, advance
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
-from openbell.trading.brackets import end_exits, exits_of
 from openbell.trading.costs import Costs
 from openbell.trading.fills import Fill
 from openbell.trading.matcher import Change
-from openbell.trading.orders import RESTING, Kind, Order, Role, Side, State
-from openbell.trading.risk import Limits
+from openbell.trading.orders import RESTING, Order, OrderKind, OrderState, Role, Side, end_exits, exits_of
+from openbell.trading.risk import RiskLimits
 from tests.counts import runs
 from tests.trading.matching import match
 from tests.trading.samples import D, fill, limit, minutes, order, stop
 
 SYMBOLS = ("BTC/USD", "ETH/USD", "SOL/USD")
 MIDNIGHT = 1_757_116_800
-FREE = Rules(Costs(fee=ZERO, slippage=ZERO, volume_share=D(1)), Limits(daily_loss=D("0.05")))
+FREE = Rules(Costs(fee=ZERO, slippage=ZERO, volume_share=D(1)), RiskLimits(daily_loss=D("0.05")))
 EXAMPLES = runs(250, soak=5000)
 
 
@@ -98,7 +97,7 @@ class Plain:
         over = [(each.expires_at or 0.0, each.placed_at, each.id) for each in resting]
         for at, _, order_id in sorted(each for each in over if each[0] <= moment):
             if order_id in self.orders:
-                self._end(self.orders[order_id], State.EXPIRED, "its day is over", at)
+                self._end(self.orders[order_id], OrderState.EXPIRED, "its day is over", at)
 
     def _take(self, change: Change) -> None:
         self.changes.append(change)
@@ -123,11 +122,11 @@ class Plain:
         if equity is None or start is None or start <= 0 or not most or start - equity < most * start:
             return
         for each in sorted(self.orders.values(), key=lambda order: (order.placed_at, order.id)):
-            rests = each.state in {State.OPEN, State.PARTIALLY_FILLED} and each.id in self.orders
+            rests = each.state in {OrderState.OPEN, OrderState.PARTIALLY_FILLED} and each.id in self.orders
             if rests and each.remaining_opening and each.placed_at < end:
-                self._end(each, State.CANCELLED, "lost", float(end))
+                self._end(each, OrderState.CANCELLED, "lost", float(end))
 
-    def _end(self, each: Order, state: State, reason: str, at: float) -> None:
+    def _end(self, each: Order, state: OrderState, reason: str, at: float) -> None:
         ended = each.to(state, at, reason)
         self._take(ended)
         for exit_ in end_exits(ended, sorted(self.orders.values(), key=lambda each: (each.placed_at, each.id)), at):
@@ -166,7 +165,7 @@ def play(chance: Random) -> Play:
     day_start = None if chance.random() < 0.1 else worth + chance.randrange(-300, 300)
     since = start + MINUTE * chance.choice((-5, 0, 0, 0, 3, 10))
     costs = Costs(volume_share=chance.choice((D(1), D("0.1"))))
-    rules = Rules(costs, Limits(daily_loss=chance.choice((D(0), D("0.01"), D("0.03"), D("0.05")))))
+    rules = Rules(costs, RiskLimits(daily_loss=chance.choice((D(0), D("0.01"), D("0.03"), D("0.05")))))
     matched_until = {each.id: start + MINUTE * chance.randrange(12) for each in orders if chance.random() < 0.3}
     state = AccountState(book, tuple(orders), prices, day_start, since, chance.random() < 0.1, matched_until)
     return Play(state, series, start, start + MINUTE * chance.choice((count, count + 3, 1)), rules)
@@ -186,7 +185,7 @@ def _bars(chance: Random, symbol: str, start: int, count: int) -> Bars:
 
 def _orders(chance: Random, number: int, start: int, book: Book) -> list[Order]:
     symbol, side = chance.choice(SYMBOLS), chance.choice((Side.BUY, Side.BUY, Side.SELL))
-    kind = chance.choice((Kind.MARKET, Kind.LIMIT, Kind.STOP, Kind.STOP_LIMIT))
+    kind = chance.choice((OrderKind.MARKET, OrderKind.LIMIT, OrderKind.STOP, OrderKind.STOP_LIMIT))
     quantity = D(chance.choice((3, 10, 40)))
     held = book.quantity(symbol)
     opening = quantity if side is Side.BUY else ZERO
@@ -204,8 +203,8 @@ def _orders(chance: Random, number: int, start: int, book: Book) -> list[Order]:
         opening=opening,
         placed_at=placed,
         updated_at=placed,
-        limit_price=price + chance.randrange(-1, 2) if kind in {Kind.LIMIT, Kind.STOP_LIMIT} else None,
-        stop_price=price if kind in {Kind.STOP, Kind.STOP_LIMIT} else None,
+        limit_price=price + chance.randrange(-1, 2) if kind in {OrderKind.LIMIT, OrderKind.STOP_LIMIT} else None,
+        stop_price=price if kind in {OrderKind.STOP, OrderKind.STOP_LIMIT} else None,
         expires_at=chance.choice((None, None, float(MIDNIGHT), float(start + 240))),
         role=Role.ENTRY if bracket else Role.SINGLE,
         take_profit=price + 3 if bracket else None,

@@ -17,8 +17,16 @@ from openbell.market.clock import parse_time
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
-from openbell.trading.alerts import Alert, Firing, Type, price_firings, registered, signal_firings
-from openbell.trading.inbox import Filter, notification
+from openbell.trading.alerts import (
+    Alert,
+    AlertFilter,
+    Firing,
+    Type,
+    notification,
+    price_firings,
+    registered,
+    signal_firings,
+)
 from tests.trading.samples import START, D, look, minutes
 
 
@@ -173,10 +181,10 @@ def test_only_signals_that_an_indicator_has_are_accepted() -> None:
 def test_a_filter_passes_the_alerts_it_names_and_an_empty_one_passes_all() -> None:
     above, signal = alert(), alert(WAITING, symbol="AAPL")
     both = (above, signal)
-    assert [Filter().takes(each) for each in both] == [True, True]
-    assert [Filter(symbols=frozenset({"AAPL"})).takes(each) for each in both] == [False, True]
-    assert [Filter(alert_types=frozenset({"price_above"})).takes(each) for each in both] == [True, False]
-    crossed = Filter(frozenset({"AAPL"}), frozenset({"price_above"}))
+    assert [AlertFilter().takes(each) for each in both] == [True, True]
+    assert [AlertFilter(symbols=frozenset({"AAPL"})).takes(each) for each in both] == [False, True]
+    assert [AlertFilter(alert_types=frozenset({"price_above"})).takes(each) for each in both] == [True, False]
+    crossed = AlertFilter(frozenset({"AAPL"}), frozenset({"price_above"}))
     assert [crossed.takes(each) for each in both] == [False, False]
 
 

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from openbell.trading.accounts import Account
-from openbell.trading.audit import Audit, audit
+from openbell.trading.audit import LedgerAudit, audit
 from openbell.trading.book import replay
 from openbell.trading.evidence import outside_its_bar
 from openbell.trading.fills import Fill
-from openbell.trading.ledger import GENESIS, Entry, check, seal
-from openbell.trading.orders import MOVES, State
+from openbell.trading.ledger import GENESIS, LedgerEntry, check, seal
+from openbell.trading.orders import MOVES, OrderState
 from openbell.trading.rows import from_row, to_row
 from tests.trading.ledgers import FORGERIES, Line, honest, of, sealed, verdict, written
 from tests.trading.samples import BUY, SELL, D, fill, order
 
 
-def reasons(entries: list[Entry]) -> list[str]:
+def reasons(entries: list[LedgerEntry]) -> list[str]:
     return [fault.reason for fault in audit(entries)]
 
 
@@ -49,22 +49,22 @@ def test_a_forgery_is_found_though_its_hashes_are_correct(name: str) -> None:
     assert all(type(fault.seq) is int and 0 < fault.seq <= len(entries) for fault in found)
 
 
-@pytest.mark.parametrize("before", State)
-def test_only_allowed_changes_of_state_pass(before: State) -> None:
-    one = replace(order("o", BUY, "10", state=State.PENDING), account="live")
+@pytest.mark.parametrize("before", OrderState)
+def test_only_allowed_changes_of_state_pass(before: OrderState) -> None:
+    one = replace(order("o", BUY, "10", state=OrderState.PENDING), account="live")
     lines = [*written(Account("live", "alpaca", "me", D(1), None, 1.0)), verdict(one), *written(one)]
     begun = len(reasons(sealed([*lines, *written(replace(one, state=before))])))
-    for after in State:
+    for after in OrderState:
         found = reasons(sealed([*lines, *written(replace(one, state=before), replace(one, state=after))]))[begun:]
         allowed = after is before or after in MOVES[before]
-        if before is State.FILLED:  # a filled order is not kept
+        if before is OrderState.FILLED:  # a filled order is not kept
             assert found == ["order o was written again after its end"], after
         else:
             assert (f"order o was {before} and cannot become {after}" in found) == (not allowed), after
 
 
 def test_the_books_are_computed_from_the_fills() -> None:
-    walk = Audit()
+    walk = LedgerAudit()
     lines = honest()
     for entry in sealed(lines):
         walk.take(entry)
@@ -97,16 +97,16 @@ def test_a_number_or_kind_of_the_wrong_type_raises_nothing(value: Any) -> None:
     changed: dict[str, Any] = {"seq": value}
     assert reasons([replace(entries[0], **changed), *entries[1:]]) == []
     changed = {"kind": value}
-    Audit().take(replace(entries[0], **changed))
+    LedgerAudit().take(replace(entries[0], **changed))
 
 
 def test_ended_orders_take_no_memory() -> None:
     """Memory must not grow with the number of entries."""
-    walk = Audit()
+    walk = LedgerAudit()
     lines = written(Account("paper", "paper", "me", D(1), None, 1.0))
     for number in range(50):
         one = order(f"o{number}")
-        lines += [verdict(one), *written(one, one.to(State.CANCELLED, 5.0))]
+        lines += [verdict(one), *written(one, one.to(OrderState.CANCELLED, 5.0))]
     for entry in sealed(lines):
         assert walk.take(entry) == []
     assert not walk._orders

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from openbell.trading.evidence import bar_hash
-from openbell.trading.ledger import GENESIS, Entry, Head, canonical, check, digest, seal
+from openbell.trading.ledger import GENESIS, Head, LedgerEntry, canonical, check, digest, seal
 from tests.counts import runs
 from tests.trading.samples import minutes
 
@@ -21,8 +21,8 @@ FIELDS = ("seq", "at", "kind", "key", "body", "prev", "hash")
 ROUNDS = runs(500, soak=10_000)
 
 
-def chain(count: int, suffix: str = "") -> list[Entry]:
-    entries: list[Entry] = []
+def chain(count: int, suffix: str = "") -> list[LedgerEntry]:
+    entries: list[LedgerEntry] = []
     prev = GENESIS
     for seq in range(1, count + 1):
         body = canonical({"id": f"o{seq}", "quantity": str(seq), "note": "Grüße" + suffix, "at": seq / 7})
@@ -31,11 +31,11 @@ def chain(count: int, suffix: str = "") -> list[Entry]:
     return entries
 
 
-def head(entries: list[Entry]) -> Head:
+def head(entries: list[LedgerEntry]) -> Head:
     return Head(entries[-1].seq, entries[-1].hash)
 
 
-def sealed_again(entries: list[Entry]) -> list[Entry]:
+def sealed_again(entries: list[LedgerEntry]) -> list[LedgerEntry]:
     """Returns the same content with new, correct hashes, as a skilled forger would write it."""
     prev, found = GENESIS, []
     for seq, each in enumerate(entries, 1):
@@ -44,7 +44,7 @@ def sealed_again(entries: list[Entry]) -> list[Entry]:
     return found
 
 
-def reasons(entries: list[Entry], *heads: Head) -> list[str]:
+def reasons(entries: list[LedgerEntry], *heads: Head) -> list[str]:
     return [fault.reason for fault in check(entries, heads)]
 
 
@@ -136,7 +136,7 @@ def test_every_noted_head_counts_even_two_of_one_number() -> None:
     ]
 
 
-def ended(entries: list[Entry], *ends: Head) -> list[str]:
+def ended(entries: list[LedgerEntry], *ends: Head) -> list[str]:
     return [fault.reason for fault in check(entries, ends=ends)]
 
 
@@ -226,7 +226,7 @@ def test_a_body_nested_without_end_is_a_fault() -> None:
 # Random manipulations
 
 
-def _edit(entries: list[Entry], pick: random.Random) -> None:
+def _edit(entries: list[LedgerEntry], pick: random.Random) -> None:
     number, name = pick.randrange(len(entries)), pick.choice(FIELDS)
     old, choices = getattr(entries[number], name), list[Any]()
     if isinstance(old, str):
@@ -241,40 +241,40 @@ def _edit(entries: list[Entry], pick: random.Random) -> None:
     entries[number] = replace(entries[number], **changed)
 
 
-def _edit_and_seal(entries: list[Entry], pick: random.Random) -> None:
+def _edit_and_seal(entries: list[LedgerEntry], pick: random.Random) -> None:
     number = pick.randrange(len(entries))
     body = canonical({"id": "mine", "quantity": pick.random()})
     old = entries[number]
     entries[number] = seal(old.seq, old.at, old.kind, old.key, body, old.prev)
 
 
-def _edit_and_seal_all(entries: list[Entry], pick: random.Random) -> None:
+def _edit_and_seal_all(entries: list[LedgerEntry], pick: random.Random) -> None:
     _edit_and_seal(entries, pick)
     entries[:] = sealed_again(entries)
 
 
-def _remove(entries: list[Entry], pick: random.Random) -> None:
+def _remove(entries: list[LedgerEntry], pick: random.Random) -> None:
     first = pick.randrange(len(entries))
     del entries[first : first + pick.choice([1, 1, 2, 5])]
 
 
-def _remove_and_seal_all(entries: list[Entry], pick: random.Random) -> None:
+def _remove_and_seal_all(entries: list[LedgerEntry], pick: random.Random) -> None:
     _remove(entries, pick)
     entries[:] = sealed_again(entries)
 
 
-def _reorder(entries: list[Entry], pick: random.Random) -> None:
+def _reorder(entries: list[LedgerEntry], pick: random.Random) -> None:
     one, other = pick.sample(range(len(entries)), 2)
     entries[one], entries[other] = entries[other], entries[one]
     if pick.random() < 0.3:
         entries[:] = [replace(each, seq=seq) for seq, each in enumerate(entries, 1)]
 
 
-def _duplicate(entries: list[Entry], pick: random.Random) -> None:
+def _duplicate(entries: list[LedgerEntry], pick: random.Random) -> None:
     entries.insert(pick.randrange(len(entries) + 1), pick.choice(entries))
 
 
-def _insert(entries: list[Entry], pick: random.Random) -> None:
+def _insert(entries: list[LedgerEntry], pick: random.Random) -> None:
     at = pick.randrange(len(entries))
     before = entries[at - 1].hash if at else GENESIS
     entries.insert(at, seal(at + 1, 1.0, "order", "mine", "{}", before))
@@ -282,11 +282,11 @@ def _insert(entries: list[Entry], pick: random.Random) -> None:
         entries[:] = sealed_again(entries)
 
 
-def _truncate(entries: list[Entry], pick: random.Random) -> None:
+def _truncate(entries: list[LedgerEntry], pick: random.Random) -> None:
     del entries[pick.randrange(len(entries)) :]
 
 
-ATTACKS: tuple[Callable[[list[Entry], random.Random], None], ...] = (
+ATTACKS: tuple[Callable[[list[LedgerEntry], random.Random], None], ...] = (
     _edit,
     _edit_and_seal,
     _edit_and_seal_all,

@@ -11,14 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.trading.book import Book, replay
-from openbell.trading.brackets import end_exits, exits_of
 from openbell.trading.costs import Costs
-from openbell.trading.orders import RESTING, Kind, Order, Role, Side, State
-from openbell.trading.risk import Limits, Proposal, Situation, Verdict, judge
+from openbell.trading.orders import RESTING, Order, OrderKind, OrderState, Role, Side, end_exits, exits_of
+from openbell.trading.risk import Proposal, RiskLimits, Situation, Verdict, judge
 from tests.trading.matching import match
 from tests.trading.samples import START, D, fill, minutes, order
 
-FREE = Limits(order_share=D(0), symbol_share=D(0), positions=0, daily_loss=D(0), collar=D(0))
+FREE = RiskLimits(order_share=D(0), symbol_share=D(0), positions=0, daily_loss=D(0), collar=D(0))
 COSTS = Costs(volume_share=D(1))
 OPEN = START + 86400 + 14 * 3600
 """A moment in the regular session."""
@@ -29,7 +28,7 @@ class Placing:
     """Places an order."""
 
     side: Side
-    kind: Kind
+    kind: OrderKind
     quantity: Decimal
     limit_price: Decimal | None
     stop_price: Decimal | None
@@ -59,7 +58,7 @@ class Account:
     """An account of one symbol: its book, and its orders that are not final."""
 
     symbol: str
-    limits: Limits
+    limits: RiskLimits
     cut: bool
     book: Book = field(init=False)
     orders: dict[str, Order] = field(default_factory=dict)
@@ -105,7 +104,7 @@ class Account:
     def cancel(self, which: int) -> None:
         resting = [each for each in self.orders.values() if each.state in RESTING]
         if resting:
-            ended = resting[which % len(resting)].to(State.CANCELLED, float(OPEN), "cancelled")
+            ended = resting[which % len(resting)].to(OrderState.CANCELLED, float(OPEN), "cancelled")
             self._keep([*end_exits(ended, self.orders.values(), float(OPEN)), ended])
 
     def match_bar(self, minute: Minute) -> None:
@@ -151,13 +150,13 @@ prices = st.integers(92, 108).map(D)
 
 @st.composite
 def placings(draw: st.DrawFn, bracket: bool = True) -> Placing:
-    kind = draw(st.sampled_from(Kind))
+    kind = draw(st.sampled_from(OrderKind))
     return Placing(
         draw(st.sampled_from([Side.SELL, Side.SELL, Side.BUY])),
         kind,
         draw(st.integers(1, 9).map(D)),
-        draw(prices) if kind in {Kind.LIMIT, Kind.STOP_LIMIT} else None,
-        draw(prices) if kind in {Kind.STOP, Kind.STOP_LIMIT} else None,
+        draw(prices) if kind in {OrderKind.LIMIT, OrderKind.STOP_LIMIT} else None,
+        draw(prices) if kind in {OrderKind.STOP, OrderKind.STOP_LIMIT} else None,
         bracket and draw(st.booleans()),
         draw(st.sampled_from([False, False, True])),
     )

@@ -22,31 +22,31 @@ from openbell.trading.orders import (
     RESTING,
     Force,
     ImpossibleMove,
-    Kind,
     Order,
+    OrderKind,
+    OrderState,
     Role,
     Side,
-    State,
 )
 from openbell.trading.rows import from_row, to_row
 from tests.trading.samples import D, look, order
 
 
-def documented() -> dict[State, set[State]]:
+def documented() -> dict[OrderState, set[OrderState]]:
     """Returns the table in the module's docstring."""
     found = re.findall(r"^(\w+) +\w.*\n +→ (.*)$", orders.__doc__ or "", re.MULTILINE)
-    return {State(state): {State(each) for each in after.split(", ")} for state, after in found}
+    return {OrderState(state): {OrderState(each) for each in after.split(", ")} for state, after in found}
 
 
 def test_the_table_names_every_state_that_is_not_final() -> None:
-    assert set(documented()) == set(State) - FINAL
-    assert set(MOVES) == set(State)
+    assert set(documented()) == set(OrderState) - FINAL
+    assert set(MOVES) == set(OrderState)
 
 
-@pytest.mark.parametrize("before", State)
-def test_a_state_may_become_what_the_table_says_and_nothing_else(before: State) -> None:
+@pytest.mark.parametrize("before", OrderState)
+def test_a_state_may_become_what_the_table_says_and_nothing_else(before: OrderState) -> None:
     known = replace(order(), state=before)
-    for after in State:
+    for after in OrderState:
         allowed = after is before or after in documented().get(before, set())
         try:
             moved = known.to(after, 7.0, "why", broker_id="b")
@@ -60,58 +60,62 @@ def test_a_state_may_become_what_the_table_says_and_nothing_else(before: State) 
 
 
 def test_final_states_have_no_way_out() -> None:
-    assert {State.FILLED, State.CANCELLED, State.EXPIRED, State.REJECTED} == FINAL
+    assert {OrderState.FILLED, OrderState.CANCELLED, OrderState.EXPIRED, OrderState.REJECTED} == FINAL
     assert all(not MOVES[state] for state in FINAL)
-    assert all(MOVES[state] for state in set(State) - FINAL)
-    assert [state for state in State if replace(order(), state=state).final] == [s for s in State if s in FINAL]
+    assert all(MOVES[state] for state in set(OrderState) - FINAL)
+    assert [state for state in OrderState if replace(order(), state=state).final] == [
+        s for s in OrderState if s in FINAL
+    ]
 
 
 def test_every_state_that_is_not_final_can_come_to_an_end() -> None:
-    assert all(MOVES[state] & FINAL for state in set(State) - FINAL)
+    assert all(MOVES[state] & FINAL for state in set(OrderState) - FINAL)
 
 
 def test_resting_orders_are_exposed_and_an_unknown_order_is_never_pending_again() -> None:
     assert RESTING < EXPOSED
     assert not EXPOSED & FINAL
-    assert {State.PENDING, State.UNKNOWN} < EXPOSED
-    assert not any(State.PENDING in after for after in MOVES.values())
-    assert not any(State.HELD in after for after in MOVES.values())
+    assert {OrderState.PENDING, OrderState.UNKNOWN} < EXPOSED
+    assert not any(OrderState.PENDING in after for after in MOVES.values())
+    assert not any(OrderState.HELD in after for after in MOVES.values())
 
 
 def test_an_earlier_reason_stays_until_there_is_another() -> None:
-    known = order().to(State.CANCELLING, 1.0, "asked for")
-    assert known.to(State.CANCELLED, 2.0).reason == "asked for"
-    assert known.to(State.CANCELLED, 2.0, "done").reason == "done"
+    known = order().to(OrderState.CANCELLING, 1.0, "asked for")
+    assert known.to(OrderState.CANCELLED, 2.0).reason == "asked for"
+    assert known.to(OrderState.CANCELLED, 2.0, "done").reason == "done"
 
 
 def test_a_doubt_that_is_over_is_no_reason_any_more() -> None:
-    unknown = order(state=State.UNKNOWN, reason="no answer; do not send it again")
-    lost = unknown.to(State.LOST, 2.0)
+    unknown = order(state=OrderState.UNKNOWN, reason="no answer; do not send it again")
+    lost = unknown.to(OrderState.LOST, 2.0)
     assert lost.reason == "no answer; do not send it again"
-    assert [each.to(State.OPEN, 3.0).reason for each in (unknown, lost)] == [None, None]
-    assert unknown.to(State.REJECTED, 2.0, "refused").reason == "refused"
+    assert [each.to(OrderState.OPEN, 3.0).reason for each in (unknown, lost)] == [None, None]
+    assert unknown.to(OrderState.REJECTED, 2.0, "refused").reason == "refused"
 
 
 def test_fills_add_up_until_an_order_is_done() -> None:
     part = order(quantity="10").with_fill(D(4), D("100.5"), D("0.4"), 1.0)
-    assert look(part, "state filled remaining paid fees") == (State.PARTIALLY_FILLED, 4, 6, 402, D("0.4"))
+    assert look(part, "state filled remaining paid fees") == (OrderState.PARTIALLY_FILLED, 4, 6, 402, D("0.4"))
     assert part.updated_at == 1.0
     done = part.with_fill(D(6), D("99"), D("0.6"), 2.0)
-    assert look(done, "state filled remaining fees") == (State.FILLED, 10, 0, 1)
+    assert look(done, "state filled remaining fees") == (OrderState.FILLED, 10, 0, 1)
     assert done.average_price == D("99.6")
     assert order().average_price is None
 
 
-@pytest.mark.parametrize("state", [State.PENDING, State.OPEN, State.PARTIALLY_FILLED, State.UNKNOWN, State.LOST])
-def test_the_first_fill_makes_an_order_partially_filled(state: State) -> None:
-    assert order(state=state).with_fill(D(1), D(1), D(0), 1.0).state is State.PARTIALLY_FILLED
-    assert order(state=state).with_fill(D(10), D(1), D(0), 1.0).state is State.FILLED
+@pytest.mark.parametrize(
+    "state", [OrderState.PENDING, OrderState.OPEN, OrderState.PARTIALLY_FILLED, OrderState.UNKNOWN, OrderState.LOST]
+)
+def test_the_first_fill_makes_an_order_partially_filled(state: OrderState) -> None:
+    assert order(state=state).with_fill(D(1), D(1), D(0), 1.0).state is OrderState.PARTIALLY_FILLED
+    assert order(state=state).with_fill(D(10), D(1), D(0), 1.0).state is OrderState.FILLED
 
 
 def test_a_cancelling_order_stays_so_until_it_is_filled() -> None:
-    part = order(state=State.CANCELLING).with_fill(D(3), D(1), D(0), 1.0)
-    assert part.state is State.CANCELLING
-    assert part.with_fill(D(7), D(1), D(0), 2.0).state is State.FILLED
+    part = order(state=OrderState.CANCELLING).with_fill(D(3), D(1), D(0), 1.0)
+    assert part.state is OrderState.CANCELLING
+    assert part.with_fill(D(7), D(1), D(0), 2.0).state is OrderState.FILLED
 
 
 @pytest.mark.parametrize("quantity", ["10.00000001", "11"])
@@ -128,8 +132,8 @@ def test_a_fill_of_zero_or_less_is_impossible(quantity: str) -> None:
         order(filled="5").with_fill(D(quantity), D(1), D(0), 1.0)
 
 
-@pytest.mark.parametrize("state", sorted(FINAL | {State.HELD}))
-def test_final_and_held_orders_take_no_fill(state: State) -> None:
+@pytest.mark.parametrize("state", sorted(FINAL | {OrderState.HELD}))
+def test_final_and_held_orders_take_no_fill(state: OrderState) -> None:
     with pytest.raises(ImpossibleMove):
         order(state=state).with_fill(D(1), D(1), D(0), 1.0)
 
@@ -151,9 +155,9 @@ def test_the_sums_of_any_fills_are_exact(parts: list[int], data: st.DataObject) 
     prices = data.draw(st.lists(st.integers(1, 10**27), min_size=len(parts), max_size=len(parts)))
     known = order(quantity=D(total).scaleb(-8))
     for part, price in zip(parts, prices, strict=True):
-        assert known.state is not State.FILLED
+        assert known.state is not OrderState.FILLED
         known = known.with_fill(D(part).scaleb(-8), D(price).scaleb(-12), D("1e-8"), 1.0)
-    assert known.state is State.FILLED
+    assert known.state is OrderState.FILLED
     assert int(known.paid.scaleb(20, context=amounts._EXACT)) == sum(
         part * price for part, price in zip(parts, prices, strict=True)
     )
@@ -174,7 +178,7 @@ an_order = st.builds(
     principal=text,
     symbol=text,
     side=st.sampled_from(Side),
-    kind=st.sampled_from(Kind),
+    kind=st.sampled_from(OrderKind),
     quantity=amount,
     opening=amount,
     time_in_force=st.sampled_from(Force),
@@ -187,7 +191,7 @@ an_order = st.builds(
     parent=maybe_text,
     client_order_id=maybe_text,
     expires_at=st.none() | time,
-    state=st.sampled_from(State),
+    state=st.sampled_from(OrderState),
     triggered=st.booleans(),
     filled=amount,
     paid=amount,

@@ -14,13 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.market.bars import Bars
-from openbell.market.sessions import Session, session_on
-from openbell.trading.brackets import end_exits, exits_of
+from openbell.market.sessions import StockSession, session_on
 from openbell.trading.costs import Costs
 from openbell.trading.evidence import bar_hash
 from openbell.trading.fills import Fill
 from openbell.trading.matcher import Change
-from openbell.trading.orders import RESTING, Force, Kind, Order, Role, Side, State
+from openbell.trading.orders import RESTING, Force, Order, OrderKind, OrderState, Role, Side, end_exits, exits_of
 from tests.trading.matching import match
 from tests.trading.samples import BUY, SELL, START, D, Row, limit, look, minutes, order, stop
 
@@ -63,7 +62,7 @@ def last(changes: Sequence[Change], order_id: str = "a") -> Order:
 def test_a_market_order_fills_at_the_next_bars_open() -> None:
     changes = run([order("a", BUY, "2")], [row(100, 110, 90), row(200)])
     assert fills(changes) == [(100, 2)]
-    assert look(last(changes), "state filled paid updated_at") == (State.FILLED, 2, 200, START + 60)
+    assert look(last(changes), "state filled paid updated_at") == (OrderState.FILLED, 2, 200, START + 60)
 
 
 def test_slippage_makes_every_price_worse() -> None:
@@ -155,7 +154,7 @@ def test_the_rest_of_a_triggered_stop_fills_at_the_next_open() -> None:
 
 
 def stop_limit(side: Side, at: str, price: str) -> Order:
-    return order("a", side, "1", kind=Kind.STOP_LIMIT, stop_price=at, limit_price=price)
+    return order("a", side, "1", kind=OrderKind.STOP_LIMIT, stop_price=at, limit_price=price)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +191,7 @@ def test_a_stop_limit_pays_slippage_up_to_its_limit() -> None:
 
 def test_a_triggered_stop_limit_stays_triggered() -> None:
     changes = run([stop_limit(BUY, "105", "106")], [row(108, 110, 107)])
-    assert look(last(changes), "triggered state updated_at") == (True, State.OPEN, START + 60)
+    assert look(last(changes), "triggered state updated_at") == (True, OrderState.OPEN, START + 60)
     assert fills(run([replace(last(changes), updated_at=0.0)], [row(50)])) == [(50, 1)], "in the next bars"
 
 
@@ -205,7 +204,7 @@ def test_an_order_gets_a_share_of_a_bars_volume_and_the_rest_waits() -> None:
     changes = run([order("a", BUY, "10")], bars, costs=costs)
     assert fills(changes) == [(100, 3), (101, D("2.55")), (103, D("4.45"))]
     states = [each.state for each in changes if isinstance(each, Order)]
-    assert states == [State.PARTIALLY_FILLED, State.PARTIALLY_FILLED, State.FILLED]
+    assert states == [OrderState.PARTIALLY_FILLED, OrderState.PARTIALLY_FILLED, OrderState.FILLED]
 
 
 @pytest.mark.parametrize("volume", [0.0, 2.0, PLENTY])
@@ -249,7 +248,7 @@ def stock_bars(rows: Sequence[Row], start: int | None = None) -> Bars:
     return minutes(rows, "AAPL", session("2025-09-02").open if start is None else start)
 
 
-def session(day: str) -> Session:
+def session(day: str) -> StockSession:
     found = session_on(date.fromisoformat(day))
     assert found
     return found
@@ -296,14 +295,14 @@ def test_a_day_order_ends_with_its_day() -> None:
     bars = minutes([row(100), row(80)], "AAPL", times=[today.close - 60, tomorrow.open])
     changes = run([placed], bars)
     assert fills(changes) == []
-    assert look(last(changes), "state reason updated_at") == (State.EXPIRED, "its day is over", float(today.close))
+    assert look(last(changes), "state reason updated_at") == (OrderState.EXPIRED, "its day is over", float(today.close))
     assert fills(run([placed], minutes([row(80)], "AAPL", today.close - 60))) == [(80, 1)]
 
 
 def test_a_day_order_ends_without_any_bar() -> None:
     placed = limit("a", BUY, "1", "90", expires_at=START + 600.0)
     assert run([placed], [], until=START + 599) == []
-    assert last(run([placed], [], until=START + 600)).state is State.EXPIRED
+    assert last(run([placed], [], until=START + 600)).state is OrderState.EXPIRED
     assert last(run([placed], [], until=LATER)).updated_at == START + 600
     assert run([replace(placed, expires_at=None)], [], until=LATER) == []
 
@@ -317,8 +316,8 @@ def test_orders_expire_in_the_order_of_their_expiry() -> None:
     assert [each.id for each in changes] == ["b", "a"]
 
 
-@pytest.mark.parametrize("state", sorted(set(State) - RESTING | {State.CANCELLING}))
-def test_only_open_and_partially_filled_orders_fill(state: State) -> None:
+@pytest.mark.parametrize("state", sorted(set(OrderState) - RESTING | {OrderState.CANCELLING}))
+def test_only_open_and_partially_filled_orders_fill(state: OrderState) -> None:
     assert run([replace(order(), state=state)], [row(100)]) == []
 
 
@@ -328,7 +327,7 @@ def test_only_open_and_partially_filled_orders_fill(state: State) -> None:
 def test_an_order_that_only_reduces_is_cut_to_the_position() -> None:
     changes = run([order("a", SELL, "10", opening="0")], [row(100), row(101)], position="6")
     assert fills(changes) == [(100, 6)]
-    assert look(last(changes), "state filled reason") == (State.CANCELLED, 6, "nothing is left to reduce")
+    assert look(last(changes), "state filled reason") == (OrderState.CANCELLED, 6, "nothing is left to reduce")
     short = run([order("a", BUY, "10", opening="0")], [row(100)], position="-6")
     assert fills(short) == [(100, 6)]
 
@@ -337,7 +336,7 @@ def test_an_order_that_only_reduces_is_cut_to_the_position() -> None:
 def test_an_order_with_nothing_to_reduce_is_cancelled(position: str) -> None:
     changes = run([order("a", SELL, "10", opening="0")], [row(100)], position=position)
     assert fills(changes) == []
-    assert last(changes).state is State.CANCELLED
+    assert last(changes).state is OrderState.CANCELLED
     resting = run([limit("a", SELL, "10", "150", opening="0")], [row(100)], position=position)
     assert resting == []
 
@@ -357,14 +356,14 @@ def test_a_flip_opens_no_more_than_judged_though_the_position_has_changed(positi
     sold = sum(quantity for _, quantity in fills(changes))
     assert sold == min(10, max(0, int(position)) + 4)
     assert last(changes).final
-    assert last(changes).state is (State.FILLED if sold == 10 else State.CANCELLED)
+    assert last(changes).state is (OrderState.FILLED if sold == 10 else OrderState.CANCELLED)
 
 
 def test_while_halted_orders_only_reduce() -> None:
     flip, fresh = order("a", SELL, "10", opening="4"), order("b", BUY, "1", symbol="BTC/USD")
     changes = run([flip], [row(100), row(101)], position="6", halted=True)
     assert fills(changes) == [(100, 6)]
-    assert last(changes).state is State.PARTIALLY_FILLED
+    assert last(changes).state is OrderState.PARTIALLY_FILLED
     assert run([fresh], [row(100)], halted=True) == []
     assert fills(run([replace(last(changes), updated_at=0.0)], [row(99)])) == [(99, 4)], "in the next bars"
 
@@ -382,18 +381,18 @@ def bracket(side: Side = BUY, quantity: str = "10", **changes: Any) -> list[Orde
 def test_exits_are_held_only_reduce_and_are_good_till_cancelled() -> None:
     entry, target, guard = bracket(client_order_id="mine", expires_at=5.0, time_in_force=Force.DAY, broker_id="e")
     for each in (target, guard):
-        assert look(each, "side parent opening state") == (SELL, "e", 0, State.HELD)
+        assert look(each, "side parent opening state") == (SELL, "e", 0, OrderState.HELD)
         assert look(each, "client_order_id expires_at time_in_force broker_id") == (None, None, Force.GTC, None)
         assert look(each, "take_profit stop_loss") == (None, None)
-    assert look(target, "id role kind limit_price stop_price") == ("e-tp", Role.TAKE_PROFIT, Kind.LIMIT, 110, None)
-    assert look(guard, "id role kind limit_price stop_price") == ("e-sl", Role.STOP_LOSS, Kind.STOP, None, 90)
+    assert look(target, "id role kind limit_price stop_price") == ("e-tp", Role.TAKE_PROFIT, OrderKind.LIMIT, 110, None)
+    assert look(guard, "id role kind limit_price stop_price") == ("e-sl", Role.STOP_LOSS, OrderKind.STOP, None, 90)
     assert exits_of(replace(entry, take_profit=None, stop_loss=None)) == []
 
 
 def test_a_fill_of_the_entry_opens_the_exits() -> None:
     changes = run(bracket(), [row(100)])
     for name in ("e-tp", "e-sl"):
-        assert look(last(changes, name), "state quantity updated_at") == (State.OPEN, 10, START + 60)
+        assert look(last(changes, name), "state quantity updated_at") == (OrderState.OPEN, 10, START + 60)
 
 
 def test_the_exits_are_as_large_as_the_open_part_of_the_entry() -> None:
@@ -422,7 +421,7 @@ def test_one_exit_closes_the_position_and_cancels_the_other(side: Side, bar: Row
     assert fills(changes)[1:] == [(price, 10)]
     assert fills(changes, exit_id) == [(price, 10)]
     other = "e-sl" if exit_id == "e-tp" else "e-tp"
-    assert look(last(changes, other), "state reason") == (State.CANCELLED, "the other exit closed the position")
+    assert look(last(changes, other), "state reason") == (OrderState.CANCELLED, "the other exit closed the position")
 
 
 @pytest.mark.parametrize("side", Side)
@@ -432,11 +431,11 @@ def test_within_one_bar_the_stop_comes_before_the_target(side: Side) -> None:
 
 
 def test_an_exit_cancels_the_rest_of_its_entry() -> None:
-    entry, *exits = bracket(kind=Kind.LIMIT, limit_price="100")
+    entry, *exits = bracket(kind=OrderKind.LIMIT, limit_price="100")
     changes = run([entry, *exits], [row(99, 99, 99, volume=4), row(89, 89, 89, volume=4), row(95)])
     assert fills(changes, "e") == [(99, 4)]
     assert fills(changes, "e-sl") == [(89, 4)]
-    assert look(last(changes, "e"), "state filled reason") == (State.CANCELLED, 4, "its exit was reached")
+    assert look(last(changes, "e"), "state filled reason") == (OrderState.CANCELLED, 4, "its exit was reached")
 
 
 def test_exits_work_without_their_entry_which_has_ended() -> None:
@@ -445,12 +444,12 @@ def test_exits_work_without_their_entry_which_has_ended() -> None:
     working = [last(changes, "e-tp"), last(changes, "e-sl")]
     later = run(working, minutes([row(100, 100, 80, volume=4), row(80)], start=START + 60), position="25")
     assert fills(later) == [(90, 4), (80, 6)]
-    assert look(last(later, "e-tp"), "state quantity") == (State.CANCELLED, 6)
+    assert look(last(later, "e-tp"), "state quantity") == (OrderState.CANCELLED, 6)
 
 
 def test_in_the_entrys_bar_the_target_is_only_reached_if_the_entry_was_at_the_open() -> None:
     assert fills(run(bracket(), [row(100, 111, 95)])) == [(100, 10), (110, 10)]
-    resting = bracket(kind=Kind.LIMIT, limit_price="100")
+    resting = bracket(kind=OrderKind.LIMIT, limit_price="100")
     assert fills(run(resting, [row(105, 111, 95)])) == [(100, 10)]
     assert fills(run(resting, [row(99, 111, 95)])) == [(99, 10), (110, 10)]
     assert fills(run(resting, [row(105, 111, 95), row(111)])) == [(100, 10), (111, 10)]
@@ -458,20 +457,20 @@ def test_in_the_entrys_bar_the_target_is_only_reached_if_the_entry_was_at_the_op
 
 def test_in_the_entrys_bar_the_stop_fills_however_the_entry_filled() -> None:
     assert fills(run(bracket(), [row(100, 111, 90)])) == [(100, 10), (90, 10)]
-    assert fills(run(bracket(kind=Kind.LIMIT, limit_price="100"), [row(105, 111, 90)])) == [(100, 10), (90, 10)]
+    assert fills(run(bracket(kind=OrderKind.LIMIT, limit_price="100"), [row(105, 111, 90)])) == [(100, 10), (90, 10)]
 
 
 @pytest.mark.parametrize(("side", "entry", "expected"), [(BUY, "105", [105, 90]), (SELL, "95", [95, 110])])
 def test_a_stop_in_the_bar_of_a_late_entry_does_not_fill_at_the_open_before_it(
     side: Side, entry: str, expected: list[int]
 ) -> None:
-    placed = bracket(side, kind=Kind.STOP, stop_price=entry)
+    placed = bracket(side, kind=OrderKind.STOP, stop_price=entry)
     bar = row(80, 112, 79) if side is BUY else row(120, 121, 88)
     assert [price for price, _ in fills(run(placed, [bar]))] == expected
 
 
 def test_a_stop_beyond_a_late_entry_fills_at_the_entrys_price() -> None:
-    placed = bracket(kind=Kind.STOP_LIMIT, stop_price="100", limit_price="105", stop_loss="103")
+    placed = bracket(kind=OrderKind.STOP_LIMIT, stop_price="100", limit_price="105", stop_loss="103")
     assert fills(run(placed, [row(99, 101, 98)])) == [(100, 10), (100, 10)]
 
 
@@ -479,7 +478,7 @@ def test_an_exit_fills_at_most_once_in_a_bar() -> None:
     """The entry fills fractions and its exits whole shares, so that some volume of the bar remains after them."""
     placed = [
         replace(each, symbol="AAPL", placed_at=0.0)
-        for each in bracket(quantity="3.5", kind=Kind.LIMIT, limit_price="100")
+        for each in bracket(quantity="3.5", kind=OrderKind.LIMIT, limit_price="100")
     ]
     bars = stock_bars([row(99, 99, 99, volume=3), row(100, 100, 85, volume=2.9)])
     changes = run(placed, bars)
@@ -489,28 +488,28 @@ def test_an_exit_fills_at_most_once_in_a_bar() -> None:
 
 
 def test_an_entry_that_ends_unfilled_cancels_its_exits() -> None:
-    placed = bracket(kind=Kind.LIMIT, limit_price="50", stop_loss="40", expires_at=START + 60.0)
+    placed = bracket(kind=OrderKind.LIMIT, limit_price="50", stop_loss="40", expires_at=START + 60.0)
     changes = run(placed, [row(100)])
     assert [each.state for each in changes if isinstance(each, Order)] == [
-        State.EXPIRED,
-        State.CANCELLED,
-        State.CANCELLED,
+        OrderState.EXPIRED,
+        OrderState.CANCELLED,
+        OrderState.CANCELLED,
     ]
     assert last(changes, "e-sl").reason == "its entry opened nothing"
 
 
 def test_an_entry_that_ends_partly_filled_keeps_its_exits() -> None:
-    placed = bracket(kind=Kind.LIMIT, limit_price="100", expires_at=START + 60.0)
+    placed = bracket(kind=OrderKind.LIMIT, limit_price="100", expires_at=START + 60.0)
     changes = run(placed, [row(99, volume=4), row(100), row(120)])
-    assert last(changes, "e").state is State.EXPIRED
+    assert last(changes, "e").state is OrderState.EXPIRED
     assert fills(changes) == [(99, 4), (120, 4)]
 
 
 def test_exits_are_cancelled_with_an_entry_only_if_they_have_nothing_to_close() -> None:
     entry, *held = bracket()
-    ended = entry.to(State.CANCELLED, 1.0)
-    working = [each.to(State.OPEN, 1.0) for each in held]
-    assert [each.state for each in end_exits(ended, held, 2.0)] == [State.CANCELLED] * 2
+    ended = entry.to(OrderState.CANCELLED, 1.0)
+    working = [each.to(OrderState.OPEN, 1.0) for each in held]
+    assert [each.state for each in end_exits(ended, held, 2.0)] == [OrderState.CANCELLED] * 2
     assert end_exits(entry, held, 2.0) == []
     assert end_exits(replace(ended, filled=D(4)), working, 2.0) == []
     assert len(end_exits(replace(ended, filled=D(4)), held, 2.0)) == 2
@@ -523,20 +522,20 @@ def test_the_exits_of_a_flip_are_as_large_as_the_opened_part() -> None:
     sizes = [each.quantity for each in changes if isinstance(each, Order) and each.id == "e-sl"]
     assert sizes == [2, 4]
     only = run(bracket(opening="0"), [row(100)], position="-10")
-    assert look(last(only, "e"), "state filled") == (State.FILLED, 10)
-    assert [last(only, name).state for name in ("e-tp", "e-sl")] == [State.CANCELLED] * 2
+    assert look(last(only, "e"), "state filled") == (OrderState.FILLED, 10)
+    assert [last(only, name).state for name in ("e-tp", "e-sl")] == [OrderState.CANCELLED] * 2
 
 
 def test_exits_stop_at_the_position_and_the_bracket_ends_with_it() -> None:
-    entry, *exits = bracket(quantity="20", kind=Kind.LIMIT, limit_price="100")
+    entry, *exits = bracket(quantity="20", kind=OrderKind.LIMIT, limit_price="100")
     changes = run([entry, *exits], [row(99, volume=10)])
     working = [last(changes, name) for name in ("e", "e-tp", "e-sl")]
     sold = run(working, minutes([row(101, 101, 101), row(89, 89, 89)], start=START + 60), position="4")
     assert fills(sold, "e-sl") == [(89, 4)]
-    assert [last(sold, name).state for name in ("e", "e-tp", "e-sl")] == [State.CANCELLED] * 3
+    assert [last(sold, name).state for name in ("e", "e-tp", "e-sl")] == [OrderState.CANCELLED] * 3
     gone = run(working, minutes([row(89, 89, 89), row(95)], start=START + 60), position="0")
     assert fills(gone) == []
-    assert [last(gone, name).state for name in ("e", "e-tp", "e-sl")] == [State.CANCELLED] * 3
+    assert [last(gone, name).state for name in ("e", "e-tp", "e-sl")] == [OrderState.CANCELLED] * 3
 
 
 def test_exits_fill_while_trading_is_halted() -> None:
@@ -573,7 +572,7 @@ def some_bars(draw: st.DrawFn) -> Bars:
 def some_orders(draw: st.DrawFn, symbol: str) -> list[Order]:
     start, found = float(session("2025-09-02").close - 240), list[Order]()
     for number in range(draw(st.integers(1, 5))):
-        kind, side = draw(st.sampled_from([Kind.MARKET, *Kind])), draw(st.sampled_from(Side))
+        kind, side = draw(st.sampled_from([OrderKind.MARKET, *OrderKind])), draw(st.sampled_from(Side))
         quantity = draw(st.sampled_from([D(1), D(7), D("2.5"), D(20)]))
         entry = order(
             f"o{number}",
@@ -581,8 +580,8 @@ def some_orders(draw: st.DrawFn, symbol: str) -> list[Order]:
             quantity,
             symbol=symbol,
             kind=kind,
-            limit_price=draw(price) if kind in {Kind.LIMIT, Kind.STOP_LIMIT} else None,
-            stop_price=draw(price) if kind in {Kind.STOP, Kind.STOP_LIMIT} else None,
+            limit_price=draw(price) if kind in {OrderKind.LIMIT, OrderKind.STOP_LIMIT} else None,
+            stop_price=draw(price) if kind in {OrderKind.STOP, OrderKind.STOP_LIMIT} else None,
             opening=draw(st.sampled_from([quantity, quantity, D(0), D(1)])),
             placed_at=start + draw(st.sampled_from([-60.0, 0.0, 30.0, 120.0])),
             expires_at=draw(st.sampled_from([None, None, start + 120, start + 600])),
@@ -693,8 +692,8 @@ def test_closing_by_hand_cancels_the_exits() -> None:
     entry = order("e", BUY, "5", role=Role.ENTRY, take_profit="200", stop_loss="50")
     first = run([entry, *exits_of(entry)], [row(100)])
     working = [last(first, "e-tp"), last(first, "e-sl")]
-    assert {each.state for each in working} == {State.OPEN}
+    assert {each.state for each in working} == {OrderState.OPEN}
     close = order("c", SELL, "5", opening="0", placed_at=float(START + 60))
     changes = run([*working, close], minutes([row(100)], start=START + 60), position="5")
     ended = {each.id: each.state for each in changes if isinstance(each, Order)}
-    assert ended == {"c": State.FILLED, "e-tp": State.CANCELLED, "e-sl": State.CANCELLED}
+    assert ended == {"c": OrderState.FILLED, "e-tp": OrderState.CANCELLED, "e-sl": OrderState.CANCELLED}

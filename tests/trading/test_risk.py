@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from openbell.trading.book import Book, replay
 from openbell.trading.halt import Halt
-from openbell.trading.orders import EXPOSED, Kind, Order, Role, Side, State
-from openbell.trading.risk import Limits, Proposal, Situation, Verdict, judge, reducible
+from openbell.trading.orders import EXPOSED, Order, OrderKind, OrderState, Role, Side
+from openbell.trading.risk import Proposal, RiskLimits, Situation, Verdict, judge, reducible
 from tests.trading.samples import BUY, SELL, D, fill, limit, look, order, stop
 
 BTC, ETH, EUR = "BTC/USD", "ETH/USD", "EUR/USD"
 PRICES = {BTC: D(100), ETH: D(10), "AAPL": D(50), EUR: D(100)}
-FREE = Limits(order_share=D(0), symbol_share=D(0), positions=0, daily_loss=D(0), collar=D(0), short=True)
+FREE = RiskLimits(order_share=D(0), symbol_share=D(0), positions=0, daily_loss=D(0), collar=D(0), short=True)
 """Limits of which only the balance applies."""
 
 
@@ -37,7 +37,7 @@ def verdict(
     side: Side = BUY,
     *,
     book: Book | None = None,
-    limits: Limits = FREE,
+    limits: RiskLimits = FREE,
     symbol: str = BTC,
     price: str | None = None,
     is_limit: bool = True,
@@ -57,7 +57,7 @@ def refused(rule: str, *words: str, **case: Any) -> Verdict:
 
 
 def test_an_order_within_all_limits_passes() -> None:
-    found = verdict("1", limits=Limits())
+    found = verdict("1", limits=RiskLimits())
     assert found == Verdict(True, "", "", D(10), D("0.1"), D(1))
 
 
@@ -180,7 +180,7 @@ def test_shorts_are_opened_only_where_they_are_allowed_and_never_of_spot_crypto(
     assert verdict(side=SELL, symbol="AAPL", limits=FREE, cut=cut).valid
     assert verdict(side=SELL, symbol=EUR, limits=FREE, cut=cut).valid
     assert refused("short", side=SELL, symbol=BTC, limits=FREE, cut=cut).max_size == 0
-    assert not Limits().short
+    assert not RiskLimits().short
 
 
 def test_a_short_may_be_bought_back_and_flipped_whatever_the_setting() -> None:
@@ -228,10 +228,10 @@ def test_the_largest_value_of_a_symbol_includes_positions_and_orders() -> None:
 
 
 def test_the_balance_is_checked_before_the_value_limits() -> None:
-    found = refused("balance", quantity="1000", limits=Limits())
+    found = refused("balance", quantity="1000", limits=RiskLimits())
     assert found.max_size == 10
-    assert refused("order", quantity="11", limits=Limits()).max_size == 10
-    assert refused("symbol", quantity="6", limits=Limits(), book=holding("20")).max_size == 5
+    assert refused("order", quantity="11", limits=RiskLimits()).max_size == 10
+    assert refused("symbol", quantity="6", limits=RiskLimits(), book=holding("20")).max_size == 5
 
 
 def test_a_sell_is_valued_at_the_higher_price_and_a_buy_limit_at_its_limit() -> None:
@@ -246,8 +246,8 @@ def test_a_sell_is_valued_at_the_higher_price_and_a_buy_limit_at_its_limit() -> 
 # What rests
 
 
-@pytest.mark.parametrize("state", list(State))
-def test_an_order_that_may_fill_counts_as_filled(state: State) -> None:
+@pytest.mark.parametrize("state", list(OrderState))
+def test_an_order_that_may_fill_counts_as_filled(state: OrderState) -> None:
     waiting = replace(limit("a", BUY, "40", "50"), state=state)
     assert verdict(orders=(waiting,)).max_size == (80 if state in EXPOSED else 100)
 
@@ -284,7 +284,7 @@ def test_a_quantity_that_a_resting_order_reduces_cannot_be_reduced_again() -> No
     assert not judge(Proposal(BTC, SELL, D("6.1")), replace(situation, halted=Halt("so")), FREE).valid
 
 
-def exits(state: State, parent: str = "e") -> tuple[Order, ...]:
+def exits(state: OrderState, parent: str = "e") -> tuple[Order, ...]:
     common: dict[str, Any] = {"opening": "0", "parent": parent, "state": state}
     return (
         limit(f"{parent}-tp", SELL, "4", "120", role=Role.TAKE_PROFIT, **common),
@@ -292,8 +292,10 @@ def exits(state: State, parent: str = "e") -> tuple[Order, ...]:
     )
 
 
-@pytest.mark.parametrize("state", [State.OPEN, State.PARTIALLY_FILLED, State.HELD, State.CANCELLED, State.LOST])
-def test_exits_do_not_count_so_that_a_bracket_can_always_be_closed_by_hand(state: State) -> None:
+@pytest.mark.parametrize(
+    "state", [OrderState.OPEN, OrderState.PARTIALLY_FILLED, OrderState.HELD, OrderState.CANCELLED, OrderState.LOST]
+)
+def test_exits_do_not_count_so_that_a_bracket_can_always_be_closed_by_hand(state: OrderState) -> None:
     both = exits(state) + exits(state, "f")
     assert reducible(SELL, BTC, Situation(holding("10"), PRICES, both)) == 10
     assert verdict(orders=both).max_size == 100
@@ -306,7 +308,7 @@ worst_of_all: dict[str, Any] = {
     "stale": "old",
     "day_start": D(10**6),
     "price": "9999",
-    "limits": Limits(
+    "limits": RiskLimits(
         order_share=D("1e-9"),
         symbol_share=D("1e-9"),
         order_notional=D("0.01"),
@@ -369,7 +371,7 @@ notional = st.sampled_from([D(0), D(1000), D("123.456789")])
 
 @st.composite
 def resting(draw: st.DrawFn, number: int) -> Order:
-    amount, kind = draw(quantity), draw(st.sampled_from(Kind))
+    amount, kind = draw(quantity), draw(st.sampled_from(OrderKind))
     role = draw(st.sampled_from([Role.SINGLE, Role.SINGLE, Role.ENTRY, Role.TAKE_PROFIT, Role.STOP_LOSS]))
     return order(
         f"o{number}",
@@ -377,9 +379,9 @@ def resting(draw: st.DrawFn, number: int) -> Order:
         amount,
         symbol=draw(symbol),
         kind=kind,
-        limit_price=draw(price) if kind in {Kind.LIMIT, Kind.STOP_LIMIT} else None,
-        stop_price=draw(price) if kind in {Kind.STOP, Kind.STOP_LIMIT} else None,
-        state=draw(st.sampled_from(sorted(EXPOSED | {State.HELD, State.LOST}))),
+        limit_price=draw(price) if kind in {OrderKind.LIMIT, OrderKind.STOP_LIMIT} else None,
+        stop_price=draw(price) if kind in {OrderKind.STOP, OrderKind.STOP_LIMIT} else None,
+        state=draw(st.sampled_from(sorted(EXPOSED | {OrderState.HELD, OrderState.LOST}))),
         opening=D(0) if role.exit else draw(st.sampled_from([D(0), amount, min(amount, D(1))])),
         role=role,
         parent=draw(st.sampled_from(["e", "f"])) if role.exit else None,
@@ -406,7 +408,7 @@ def situations(draw: st.DrawFn) -> Situation:
 reduce_only = st.sampled_from([False, False, False, True])
 proposals = st.builds(Proposal, symbol, st.sampled_from(Side), quantity, st.none() | price, st.booleans(), reduce_only)
 limitses = st.builds(
-    Limits,
+    RiskLimits,
     share,
     share,
     notional,
@@ -429,7 +431,7 @@ def step_of(size: Decimal) -> Decimal:
 @given(proposals, situations(), limitses, st.lists(quantity, max_size=4))
 @settings(deadline=None, max_examples=120)
 def test_the_largest_size_passes_and_the_next_larger_one_does_not(
-    proposal: Proposal, situation: Situation, limits: Limits, sizes: list[Decimal]
+    proposal: Proposal, situation: Situation, limits: RiskLimits, sizes: list[Decimal]
 ) -> None:
     largest = judge(proposal, situation, limits).max_size
     step = step_of(largest)
@@ -453,7 +455,7 @@ def test_the_largest_size_passes_and_the_next_larger_one_does_not(
 
 @given(proposals, situations(), limitses)
 @settings(deadline=None, max_examples=120)
-def test_the_rules_by_size_agree_with_fractions(proposal: Proposal, situation: Situation, limits: Limits) -> None:
+def test_the_rules_by_size_agree_with_fractions(proposal: Proposal, situation: Situation, limits: RiskLimits) -> None:
     """An independent implementation of the rules by size, in exact fractions."""
     found = judge(proposal, situation, limits)
     last_prices = {name: Fraction(value) for name, value in situation.prices.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openbell.market.instruments import parse
-from openbell.trading.time_in_force import day_end
+from openbell.trading.waiting import day_end
 from tests.market.walks import at
 
 

@@ -14,7 +14,7 @@ from openbell.market.instruments import parse
 from openbell.trading.costs import Costs
 from openbell.trading.fills import Fill
 from openbell.trading.halt import Halt
-from openbell.trading.orders import FINAL, Kind, Order, Role, State
+from openbell.trading.orders import FINAL, Order, OrderKind, OrderState, Role
 from openbell.trading.waiting import Traded, traded, waiting
 from tests.trading.matching import match
 from tests.trading.samples import BUY, SELL, START, D, limit, minutes, order, stop
@@ -38,7 +38,7 @@ def test_a_market_order_names_the_minute_from_which_it_fills() -> None:
     assert reason_of(order(placed_at=START + 60.0)) == (
         "fills at the open of the next minute, from 2025-09-01T00:01:00+00:00 on"
     )
-    partly = order(state=State.PARTIALLY_FILLED, filled="4", updated_at=START + 180.0)
+    partly = order(state=OrderState.PARTIALLY_FILLED, filled="4", updated_at=START + 180.0)
     assert reason_of(partly) == "the remainder fills at the open of the next minute, from 2025-09-01T00:03:00+00:00 on"
 
 
@@ -48,11 +48,11 @@ def test_a_market_order_names_the_minute_from_which_it_fills() -> None:
         (limit("a", BUY, "1", "123.40"), "rests until the price trades through 123.4; good till cancelled"),
         (stop("a", SELL, "1", "95"), "rests until the price reaches 95; good till cancelled"),
         (
-            order(kind=Kind.STOP_LIMIT, stop_price="105", limit_price="106"),
+            order(kind=OrderKind.STOP_LIMIT, stop_price="105", limit_price="106"),
             "rests until the price reaches 105, then until it trades through 106; good till cancelled",
         ),
         (
-            order(kind=Kind.STOP_LIMIT, stop_price="105", limit_price="106", triggered=True),
+            order(kind=OrderKind.STOP_LIMIT, stop_price="105", limit_price="106", triggered=True),
             "rests until the price trades through 106; good till cancelled",
         ),
         (
@@ -60,7 +60,7 @@ def test_a_market_order_names_the_minute_from_which_it_fills() -> None:
             "rests until the price trades through 99; until 2025-09-02T00:00:00+00:00",
         ),
         (
-            limit("a", BUY, "2", "99", state=State.PARTIALLY_FILLED, filled="1"),
+            limit("a", BUY, "2", "99", state=OrderState.PARTIALLY_FILLED, filled="1"),
             "the remainder rests until the price trades through 99; good till cancelled",
         ),
     ],
@@ -138,17 +138,17 @@ def test_while_its_bars_cannot_be_read_it_says_so() -> None:
 
 
 def test_an_exit_is_held_until_its_entry_fills() -> None:
-    held = limit("e-tp", SELL, "1", "110", opening="0", role=Role.TAKE_PROFIT, parent="e", state=State.HELD)
+    held = limit("e-tp", SELL, "1", "110", opening="0", role=Role.TAKE_PROFIT, parent="e", state=OrderState.HELD)
     assert reason_of(held, halted=Halt("the news")) == "held until its entry e fills"
 
 
 @pytest.mark.parametrize("state", sorted(FINAL))
-def test_a_final_order_has_no_waiting_reason(state: State) -> None:
+def test_a_final_order_has_no_waiting_reason(state: OrderState) -> None:
     assert reason_of(order(state=state)) is None
 
 
-@pytest.mark.parametrize("state", sorted(set(State) - FINAL))
-def test_a_working_order_has_a_waiting_reason_unless_one_is_recorded(state: State) -> None:
+@pytest.mark.parametrize("state", sorted(set(OrderState) - FINAL))
+def test_a_working_order_has_a_waiting_reason_unless_one_is_recorded(state: OrderState) -> None:
     assert reason_of(order(state=state, parent="e"))
     assert reason_of(replace(order(state=state), reason="trading was halted")) is None
 
@@ -159,7 +159,7 @@ def test_at_a_broker_the_reason_says_only_what_this_desk_knows() -> None:
     assert closed == (
         "waits for the regular session, which opens at 2026-01-12T14:30:00+00:00; waits for the broker to fill it"
     )
-    for state in (State.PENDING, State.UNKNOWN, State.CANCELLING):
+    for state in (OrderState.PENDING, OrderState.UNKNOWN, OrderState.CANCELLING):
         assert "broker" in str(reason_of(order(state=state), on_paper=False))
 
 

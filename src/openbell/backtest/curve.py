@@ -13,7 +13,7 @@ NOISE = 1e-12
 """A deviation that is smaller, relative to the largest value, is rounding: the values are equal."""
 
 
-class Holding(NamedTuple):
+class HoldingReturns(NamedTuple):
     """The returns of holding the instrument; it has none if the price does not move."""
 
     moved: Values
@@ -32,7 +32,7 @@ class Returns(NamedTuple):
     downside: float
     """The mean square of the negative returns, in which others count as 0."""
     shared: float
-    """The sum of the products with `Holding.moved`; 0 without it."""
+    """The sum of the products with `HoldingReturns.moved`; 0 without it."""
 
 
 class Curve(NamedTuple):
@@ -50,16 +50,16 @@ class Curve(NamedTuple):
     """None with fewer than two bars, or if the equity was ever 0 or less."""
 
 
-def holding_of(market: Values | None) -> Holding | None:
+def holding_of(market: Values | None) -> HoldingReturns | None:
     """Returns the facts about the returns of an instrument; None if there are none, or if the price does not move."""
     if market is None or len(market) < 2 or deviation(market) == 0.0:
         return None
     moved = market - market.mean()
-    return Holding(moved, float(market.mean()), float(np.square(moved).sum()))
+    return HoldingReturns(moved, float(market.mean()), float(np.square(moved).sum()))
 
 
 def curve_of(
-    equity: Values, returns: Values | None, holding: Holding | None, fall: tuple[float, int] | None = None
+    equity: Values, returns: Values | None, holding: HoldingReturns | None, fall: tuple[float, int] | None = None
 ) -> Curve:
     """Returns the facts about an equity with at least one value, and its `bar_returns`.
 
@@ -75,7 +75,7 @@ def bar_returns(equity: Values) -> Values | None:
     return None if len(equity) < 2 or equity.min() <= 0.0 else returns_of(equity, float(equity[0]))
 
 
-def _returns(returns: Values, holding: Holding | None) -> Returns:
+def _returns(returns: Values, holding: HoldingReturns | None) -> Returns:
     scratch = np.minimum(returns, 0.0)
     downside = float(np.square(scratch, out=scratch).mean())
     mean = float(returns.mean())

@@ -21,12 +21,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from openbell.backtest.kernel import Found, Kernel, Series
+from openbell.backtest.kernel import Found, Kernel, KernelBars, walk
 from openbell.backtest.rules import END, Setup, factors
 from openbell.backtest.trades import Trades, sign_of
 from openbell.market.bars import Bars, Values
 from openbell.strategies.evaluation import Conditions
-from openbell.strategies.spec import ConditionType, Side
+from openbell.strategies.spec import ConditionType, PositionSide
 
 MOST_CASH = 1e200
 """No position is opened with more: the sums of a run must be finite numbers."""
@@ -44,7 +44,7 @@ class Run:
 def simulate(
     bars: Bars,
     conditions: Conditions,
-    side: Side,
+    side: PositionSide,
     stops: Mapping[ConditionType, float],
     setup: Setup,
     kernel: Kernel | None = None,
@@ -63,36 +63,34 @@ def fastest(*, stops: bool) -> Kernel:
 
     Without stops numpy is as fast, and loading numba takes a second.
     """
-    from openbell.backtest import kernel_numpy
-
     if stops:
         with suppress(ImportError):
             from openbell.backtest import kernel_numba
 
             return kernel_numba.walk
-    return kernel_numpy.walk
+    return walk
 
 
 def trades_of(
     bars: Bars,
     conditions: Conditions,
-    side: Side,
+    side: PositionSide,
     stops: Mapping[ConditionType, float],
     setup: Setup,
     kernel: Kernel,
 ) -> tuple[Trades, Values]:
     """Returns the trades of a run, and the cash before each of them and after the last."""
     opened, low, high, closed = (np.ascontiguousarray(each) for each in (bars.open, bars.low, bars.high, bars.close))
-    if side is Side.SHORT:
+    if side is PositionSide.SHORT:
         opened, low, high, closed = -opened, -high, -low, -closed
     entry, leaving = (np.ascontiguousarray(each) for each in (conditions.entry, conditions.exit))
     if not len(entry) == len(leaving) == len(bars):
         raise ValueError(f"{len(bars)} bars, but {len(entry)} entry and {len(leaving)} exit conditions")
-    series = Series(opened, low, high, closed, entry, leaving)
+    series = KernelBars(opened, low, high, closed, entry, leaving)
     return _account(kernel(series, factors(side, stops, setup)), side, setup)
 
 
-def _account(found: Found, side: Side, setup: Setup) -> tuple[Trades, Values]:
+def _account(found: Found, side: PositionSide, setup: Setup) -> tuple[Trades, Values]:
     """Returns trades whose bars and prices are known, and the cash: it is compounded from trade to trade."""
     entered, left, reason, entry, leave = found
     sign = sign_of(side)

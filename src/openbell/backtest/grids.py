@@ -16,7 +16,7 @@ from math import isfinite, prod
 from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import did_you_mean
 from openbell.strategies.compiled import compiled
-from openbell.strategies.spec import Number, Parameter, Spec
+from openbell.strategies.spec import Number, Spec, SpecParameter
 
 USUAL_COMBINATIONS = 1000
 MOST_COMBINATIONS = 100_000
@@ -67,7 +67,7 @@ def read_values(spec: Spec, texts: Sequence[str]) -> dict[str, tuple[Number, ...
     return found
 
 
-def _parameter(spec: Spec, name: str) -> Parameter:
+def _parameter(spec: Spec, name: str) -> SpecParameter:
     known = {each.name: each for each in spec.parameters}
     if name not in known:
         advice = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
@@ -75,7 +75,7 @@ def _parameter(spec: Spec, name: str) -> Parameter:
     return known[name]
 
 
-def parse_values(parameter: Parameter, text: str) -> tuple[Number, ...]:
+def parse_values(parameter: SpecParameter, text: str) -> tuple[Number, ...]:
     """Returns the values that a text such as `5,9,12` or `5..20:5` names. Raises `InvalidParameter`."""
     found: list[Number] = []
     for item in text.split(","):
@@ -83,7 +83,7 @@ def parse_values(parameter: Parameter, text: str) -> tuple[Number, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _range(parameter: Parameter, text: str) -> list[Number]:
+def _range(parameter: SpecParameter, text: str) -> list[Number]:
     span, colon, step_text = text.partition(":")
     ends = span.partition("..")
     low, high = (_number(parameter, each, text) for each in (ends[0], ends[2]))
@@ -99,7 +99,7 @@ def _range(parameter: Parameter, text: str) -> list[Number]:
     return [_rounded(parameter, low + at * step) for at in range(int(steps) + 1)]
 
 
-def _number(parameter: Parameter, text: str, whole_text: str) -> Number:
+def _number(parameter: SpecParameter, text: str, whole_text: str) -> Number:
     try:
         number = float(text)
     except ValueError:
@@ -112,19 +112,19 @@ def _number(parameter: Parameter, text: str, whole_text: str) -> Number:
     return int(number) if parameter.whole else number
 
 
-def _rounded(parameter: Parameter, value: float) -> Number:
+def _rounded(parameter: SpecParameter, value: float) -> Number:
     """Returns a value without the last digits, which are rounding."""
     return int(value) if parameter.whole else float(f"{value:.12g}")
 
 
-def _given(spec: Spec, parameter: Parameter, values: Sequence[Number]) -> list[Number]:
+def _given(spec: Spec, parameter: SpecParameter, values: Sequence[Number]) -> list[Number]:
     if not 1 <= len(values) <= MOST_VALUES:
         raise InvalidParameter(f"{parameter.name} needs between 1 and {MOST_VALUES:,} values, not {len(values)}")
     checked = [compiled(spec, {parameter.name: each}).parameters[parameter.name] for each in values]
     return sorted(dict.fromkeys(checked))
 
 
-def _usual(parameter: Parameter) -> list[Number]:
+def _usual(parameter: SpecParameter) -> list[Number]:
     low, high = parameter.low, parameter.high
     if parameter.whole and high - low < MOST_VALUES:
         return list(range(int(low), int(high) + 1))

@@ -8,7 +8,7 @@ from math import inf
 from typing import Protocol, TypeVar
 
 from openbell.backtest.monte_carlo import USUAL_SIMULATIONS, MonteCarlo, monte_carlo
-from openbell.backtest.portfolio import Part, Portfolio, portfolio
+from openbell.backtest.portfolio import Portfolio, PortfolioPart, portfolio
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import Backtest, backtest
 from openbell.backtest.walk_forward import By, Progress, WalkForward, Windows, walk_forward
@@ -94,7 +94,7 @@ class MonteCarloJob:
 class PortfolioJob:
     """A portfolio. The fields are as in `portfolio`."""
 
-    parts: Sequence[Part]
+    parts: Sequence[PortfolioPart]
     setup: Setup = field(default_factory=Setup)
     start: float = -inf
     end: float = inf

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit, types
 
 from openbell.backtest.curve import NOISE
-from openbell.backtest.kernel import Found, Mask, Series
+from openbell.backtest.kernel import Found, KernelBars, Mask
 from openbell.backtest.rules import END, SIGNAL, STOP_LOSS, TARGET, TRAILING_STOP, Factors
 from openbell.backtest.trades import EquityFacts, Indexes, Trades, sign_of
 from openbell.market.bars import Values
@@ -128,7 +128,7 @@ _fill_compiled = _compiled(_fill, (_PRICES, _HELD, _FLOATS, _FLOATS))
 _fall_compiled = _compiled(_fall, (_FLOATS,))
 
 
-def walk(series: Series, by: Factors) -> Found:
+def walk(series: KernelBars, by: Factors) -> Found:
     """Implements `Kernel`."""
     return _walk_compiled(*series, *by)
 

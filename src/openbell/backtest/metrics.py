@@ -12,19 +12,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from openbell.backtest.annual import bars_per_year
-from openbell.backtest.curve import Curve, Holding, Returns, bar_returns, curve_of, holding_of, returns_of
+from openbell.backtest.curve import Curve, HoldingReturns, Returns, bar_returns, curve_of, holding_of, returns_of
 from openbell.backtest.engine import Run
 from openbell.backtest.rules import END, SIGNAL
 from openbell.backtest.trades import Trades
 from openbell.market.bars import Bars, Values
+from openbell.market.instruments import AssetClass
+from openbell.market.session_table import table_for
+from openbell.market.timeframes import Timeframe
 
 _LARGEST_EXPONENT = 700.0
 """`exp` of more does not fit into a float."""
+DAYS = {AssetClass.STOCK: 252.0, AssetClass.CRYPTO: 365.0, AssetClass.FOREX: 260.0}
+"""Trading days in a year."""
+_WEEK = {AssetClass.STOCK: 5.0, AssetClass.CRYPTO: 7.0, AssetClass.FOREX: 5.0}
+_DAY = 86400
+_REGULAR_HOURS = 6.5
 
 
 @dataclass(frozen=True, slots=True)
-class Metrics:
+class RunMetrics:
     """The figures of a run. Annual ones use the trading time of the instrument; see `bars_per_year`."""
 
     total_return: float | None
@@ -65,7 +72,7 @@ class Metrics:
     maps −1…2 to 0…1. What is undefined counts as 0, but a profit factor without a losing trade as 1. None without trades."""
 
 
-_UNDEFINED = Metrics(*(None,) * 12, 0, *(None,) * 4)
+_UNDEFINED = RunMetrics(*(None,) * 12, 0, *(None,) * 4)
 
 
 class _Risk(NamedTuple):
@@ -93,7 +100,7 @@ class Dealings(NamedTuple):
     """From the entries to the exits."""
 
 
-def measure(run: Run, bars: Bars) -> Metrics:
+def measure(run: Run, bars: Bars) -> RunMetrics:
     """Returns the figures of a run over these bars."""
     if not len(bars):
         return _UNDEFINED
@@ -114,7 +121,7 @@ def dealings(trades: Trades) -> Dealings:
     )
 
 
-def figures(equity: Values, yearly: float, made: Dealings, exposure: float, market: Values | None) -> Metrics:
+def figures(equity: Values, yearly: float, made: Dealings, exposure: float, market: Values | None) -> RunMetrics:
     """Returns the figures of an equity with at least one value, of which there are `yearly` in a year.
 
     `market` is the return of the instrument at each bar; without it, alpha and beta are None.
@@ -123,14 +130,16 @@ def figures(equity: Values, yearly: float, made: Dealings, exposure: float, mark
     return figures_of(curve_of(equity, bar_returns(equity), holding), yearly, made, exposure, holding)
 
 
-def figures_of(curve: Curve, yearly: float, made: Dealings, exposure: float, holding: Holding | None) -> Metrics:
+def figures_of(
+    curve: Curve, yearly: float, made: Dealings, exposure: float, holding: HoldingReturns | None
+) -> RunMetrics:
     """Returns the figures of a curve that was computed with this `holding`."""
     annual = _annual(curve.growth, curve.bars / yearly)
     risk = _risk(curve.returns, yearly, holding)
     win_rate, profit_factor = ratio(made.wins, made.trades), ratio(made.won, made.lost)
     # Without a loss the factor is infinite, which counts as the highest number that the score distinguishes.
     factor = 2.0 if made.won and not made.lost else profit_factor
-    return Metrics(
+    return RunMetrics(
         total_return=curve.growth - 1.0,
         annual_return=annual,
         volatility=risk.volatility,
@@ -151,7 +160,7 @@ def figures_of(curve: Curve, yearly: float, made: Dealings, exposure: float, hol
     )
 
 
-def _risk(returns: Returns | None, yearly: float, holding: Holding | None) -> _Risk:
+def _risk(returns: Returns | None, yearly: float, holding: HoldingReturns | None) -> _Risk:
     if returns is None:
         return _Risk()
     mean, volatility = returns.mean * yearly, returns.deviation * sqrt(yearly)
@@ -193,3 +202,34 @@ def _score(sharpe: float | None, drawdown: float, win_rate: float, annual: float
 def _unit(value: float | None) -> float:
     """Maps −1…2 to 0…1; None to 0."""
     return 0.0 if value is None else min(max((value + 1.0) / 3.0, 0.0), 1.0)
+
+
+def bars_per_year(bars: Bars) -> float:
+    """Returns the number of bars in a year of trading; more than 0.
+
+    A year has 252 days for stocks, 365 for crypto and 260 for forex; a week has 5, 7 and 5. Crypto and forex trade around
+    the clock. Of stocks, the number of intraday bars in a day is the mean over the sessions that the bars touch, so that it
+    is right with and without extended hours.
+    """
+    kind, timeframe = bars.instrument.asset_class, bars.timeframe
+    if timeframe.months:
+        return 12 / timeframe.months
+    if timeframe.of_days:
+        return DAYS[kind] * _DAY / timeframe.seconds
+    if timeframe is Timeframe.W1:
+        return DAYS[kind] / _WEEK[kind]
+    if not timeframe.intraday:
+        return DAYS[kind]
+    if kind is AssetClass.STOCK:
+        return DAYS[kind] * _bars_per_session(bars)
+    return DAYS[kind] * _DAY / timeframe.seconds
+
+
+def _bars_per_session(bars: Bars) -> float:
+    if len(bars):
+        table = table_for(int(bars.time[0]) - _DAY, int(bars.time[-1]) + _DAY)
+        session = table.extended(bars.time)
+        touched = len(np.unique(session[session >= 0]))
+        if touched:
+            return len(bars) / touched
+    return _REGULAR_HOURS * 3600 / bars.timeframe.seconds

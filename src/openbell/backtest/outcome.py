@@ -1,22 +1,35 @@
-"""What people ask about a run beside its figures: the best and the worst trade, when the equity fell most, and holding.
+"""What people ask about a run beside its figures: its best and worst trade, its largest fall, holding, periods and months.
 
 Everything comes from the bars, the trades and the equity, so it is the same for a run of the gRPC backtester.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from openbell.backtest.current_signals import part_of
 from openbell.backtest.curve import NOISE, deepest_fall
+from openbell.backtest.engine import simulate
 from openbell.backtest.figures import holding_return
-from openbell.backtest.rules import END
+from openbell.backtest.rules import END, Setup
 from openbell.backtest.runs import Backtest
 from openbell.backtest.trades import Trades
-from openbell.market.bars import Bars, Values
+from openbell.market.bars import Bars, Values, bucket_bounds
+from openbell.market.instruments import AssetClass
+from openbell.market.trading_days import currency_days_at
+from openbell.strategies.compiled import compiled
+from openbell.strategies.evaluation import evaluate
+from openbell.strategies.spec import Number, Spec
 
 _DAY = 86400
+_BEHIND_UTC = {AssetClass.STOCK: 5 * 3600}
+"""Seconds that local time is behind UTC. Stocks trade from 4:00 to 20:00 in New York: daylight saving changes no date."""
+_WEEKEND = 4 * _DAY
+"""Seconds. Every time is less than `_WEEKEND` before the end of a day of forex."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +54,7 @@ class Fall:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """Facts about a run over at least one bar. Shares are fractions: 0.25 is 25 %."""
 
     first_equity: float
@@ -59,14 +72,14 @@ class Outcome:
     """None if the equity never fell."""
 
 
-def outcome_of(found: Backtest) -> Outcome:
+def outcome_of(found: Backtest) -> RunOutcome:
     """Returns the facts about a run."""
     bars, trades, equity = found.bars, found.run.trades, found.run.equity
     returns = value_returns(trades)
     holding = holding_return(found)
     held = bars.time[trades.exit_index] - bars.time[trades.entry_index]
     traded = len(trades) > 0
-    return Outcome(
+    return RunOutcome(
         first_equity=float(equity[0]),
         last_equity=float(equity[-1]),
         holding=holding,
@@ -95,3 +108,153 @@ def _fall(equity: Values, bars: Bars) -> Fall | None:
         return None
     back = None if found.back is None else int(bars.time[found.back])
     return Fall(int(bars.time[found.highest]), int(bars.time[found.lowest]), back)
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodMonth:
+    """The trades that were entered in a month, and the return of its bars."""
+
+    name: str
+    """2026-09."""
+    signals: int
+    right: int
+    closed: int
+    total_return: float
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The trades that were entered in a period."""
+
+    signals: int
+    closed: int
+    right: int
+    average_return: float | None
+    """Mean return of the closed trades, after costs. None without any."""
+    sharpe: float | None
+    total_return: float
+    """Of all bars of the period; the returns of the months compound to it."""
+    holding: float
+    """The return of the instrument over the same bars, without costs."""
+    start: int | None
+    """When the first bar of the period opens. None without bars."""
+    end: int | None
+    """When the last bar of the period opens."""
+    months: tuple[PeriodMonth, ...]
+
+    @property
+    def best(self) -> PeriodMonth | None:
+        """The month with the highest return, the first of several. None without bars."""
+        return max(self.months, key=lambda each: each.total_return, default=None)
+
+    @property
+    def worst(self) -> PeriodMonth | None:
+        """The month with the lowest return, the first of several. None without bars."""
+        return min(self.months, key=lambda each: each.total_return, default=None)
+
+
+def period_of(
+    spec: Spec, parameters: Mapping[str, Number], bars: Bars, setup: Setup, start: int, regular: Bars | None = None
+) -> Period:
+    """Returns what a strategy earned on the bars since `start`. It runs over the earlier bars too, without counting them."""
+    strategy = compiled(spec, parameters)
+    conditions = evaluate(strategy, bars, regular)
+    run = simulate(bars, conditions, strategy.side, strategy.stops, setup)
+    first = int(bars.time.searchsorted(start))
+    whole = part_of(run, bars, first, len(bars))
+    trades = run.trades
+    counted = (trades.entry_index >= first) & (trades.reason != END)
+    returns = value_returns(trades)[counted]
+    return Period(
+        whole.metrics.trades,
+        whole.closed,
+        whole.right,
+        float(returns.mean()) if len(returns) else None,
+        whole.metrics.sharpe,
+        _return(run.equity, first, len(bars) - 1) if first < len(bars) else 0.0,
+        _holding(bars, first) if first < len(bars) else 0.0,
+        int(bars.time[first]) if first < len(bars) else None,
+        int(bars.time[-1]) if first < len(bars) else None,
+        tuple(_months(run.equity, bars, trades, first)),
+    )
+
+
+def _holding(bars: Bars, first: int) -> float:
+    """The return from the close before a bar, where the period's equity begins too, to the last close."""
+    before = bars.close[first - 1] if first else bars.open[0]
+    return float(bars.close[-1] / before) - 1.0
+
+
+def _months(equity: Values, bars: Bars, trades: Trades, first: int) -> list[PeriodMonth]:
+    months = bars.time.astype("datetime64[s]").astype("datetime64[M]")
+    found = []
+    for month in np.unique(months[first:]):
+        inside = np.flatnonzero(months == month)
+        inside = inside[inside >= first]
+        start, end = int(inside[0]), int(inside[-1])
+        entered = (trades.entry_index >= start) & (trades.entry_index <= end)
+        closed = entered & (trades.reason != END)
+        right = closed & (trades.profit > 0.0)
+        found.append(
+            PeriodMonth(
+                str(month),
+                int(entered.sum()),
+                int(right.sum()),
+                int(closed.sum()),
+                _return(equity, start, end),
+            )
+        )
+    return found
+
+
+def _return(equity: Values, start: int, end: int) -> float:
+    """Returns the return of the bars from `start` to `end`, from the close before them; 0 if the equity was used up."""
+    before = float(equity[start - 1]) if start else float(equity[start])
+    return float(equity[end]) / before - 1.0 if before > 0.0 else 0.0
+
+
+class MonthlyReturn(NamedTuple):
+    """The change of the equity in a month, or in a year if `month` is 0. None if the equity before it was 0 or less."""
+
+    year: int
+    month: int
+    share: float | None
+
+
+def monthly_returns(equity: Values, bars: Bars) -> list[MonthlyReturn]:
+    """Returns the return of each month that has bars, oldest first. A bar belongs to the month in which it closes.
+
+    The return of a month is the change from the last close before it; the first month begins with the cash at the start.
+    """
+    return _returns(equity, _months_of(bars, "M"))
+
+
+def yearly_returns(equity: Values, bars: Bars) -> dict[int, float | None]:
+    """Returns the return of each year that has bars."""
+    return {each.year: each.share for each in _returns(equity, _months_of(bars, "Y"))}
+
+
+def _months_of(bars: Bars, unit: str) -> np.ndarray[tuple[int], np.dtype[np.datetime64]]:
+    """Returns for each bar the month or the year in which it closes, in the time zone of its market.
+
+    A bar of forex belongs to the trading day in which it closes.
+    """
+    ends = bucket_bounds(bars.instrument, bars.timeframe, bars.time)[1]
+    moments = np.where(ends > 0, ends - 1, bars.time)  # stocks outside the calendar's years have no bounds
+    if bars.instrument.asset_class is AssetClass.FOREX:
+        days = currency_days_at(moments, _WEEKEND)
+        return np.where(days >= 0, days, moments // _DAY).astype("datetime64[D]").astype(f"datetime64[{unit}]")
+    moments -= _BEHIND_UTC.get(bars.instrument.asset_class, 0)
+    return moments.astype("datetime64[s]").astype(f"datetime64[{unit}]")
+
+
+def _returns(equity: Values, periods: np.ndarray[tuple[int], np.dtype[np.datetime64]]) -> list[MonthlyReturn]:
+    if not len(equity):
+        return []
+    last = np.append(np.flatnonzero(periods[1:] != periods[:-1]), len(periods) - 1)
+    after = equity[last].tolist()
+    before = [float(equity[0]), *after[:-1]]
+    found = []
+    for period, start, end in zip(periods[last].tolist(), before, after, strict=True):
+        found.append(MonthlyReturn(period.year, period.month, end / start - 1.0 if start > 0.0 else None))
+    return found

@@ -13,9 +13,8 @@ from math import inf
 
 import numpy as np
 
-from openbell.backtest.annual import bars_per_year
 from openbell.backtest.curve import deviation, returns_of
-from openbell.backtest.metrics import Dealings, Metrics, dealings, figures, ratio
+from openbell.backtest.metrics import Dealings, RunMetrics, bars_per_year, dealings, figures, ratio
 from openbell.backtest.rules import SIGNAL, Setup
 from openbell.backtest.runs import Backtest, backtest
 from openbell.market.bars import Bars, Values, bucket_bounds
@@ -30,7 +29,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class PortfolioPart:
     """A strategy, the bars that it trades, and its share of the cash."""
 
     strategy: Compiled
@@ -48,7 +47,7 @@ class Portfolio:
     """The closes of all parts, each once, oldest first."""
     equity: Values
     """Of the account, at these times."""
-    metrics: Metrics
+    metrics: RunMetrics
     """Of the account. Bars are counted in `time`, but the average length of trades in bars of their parts. Exposure is the
     share of times at which any part held a position. Alpha and beta are None."""
     correlation: tuple[tuple[float | None, ...], ...]
@@ -57,7 +56,7 @@ class Portfolio:
 
 
 def portfolio(
-    parts: Sequence[Part],
+    parts: Sequence[PortfolioPart],
     setup: Setup,
     start: float = -inf,
     end: float = inf,
@@ -92,7 +91,7 @@ def portfolio(
     return Portfolio(tuple(runs), time, equity, metrics, _correlations(runs, closes))
 
 
-def _check(parts: Sequence[Part]) -> None:
+def _check(parts: Sequence[PortfolioPart]) -> None:
     if not 1 <= len(parts) <= MOST_PARTS:
         raise InvalidParameter(f"a portfolio has from 1 to {MOST_PARTS} parts, not {len(parts)}")
     for at, part in enumerate(parts, start=1):

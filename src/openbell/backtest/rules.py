@@ -9,7 +9,7 @@ from math import nan
 from typing import NamedTuple
 
 from openbell.market.errors import InvalidParameter
-from openbell.strategies.spec import ConditionType, Side
+from openbell.strategies.spec import ConditionType, PositionSide
 
 
 class Reason(StrEnum):
@@ -67,9 +67,9 @@ class Factors(NamedTuple):
     """The entry price, for the level of the target."""
 
 
-def factors(side: Side, stops: Mapping[ConditionType, float], setup: Setup) -> Factors:
+def factors(side: PositionSide, stops: Mapping[ConditionType, float], setup: Setup) -> Factors:
     """Returns the factors of a side, its stops in per cent and its slippage."""
-    up = 1.0 if side is Side.LONG else -1.0
+    up = 1.0 if side is PositionSide.LONG else -1.0
     loss, trail, target = (stops.get(each, nan) / 100.0 for each in _STOPS)
     return Factors(
         enter=1.0 + up * setup.slippage,

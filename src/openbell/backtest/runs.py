@@ -8,7 +8,7 @@ from math import inf
 
 from openbell.backtest.engine import Run, simulate
 from openbell.backtest.malloc_tuning import keep_freed_memory
-from openbell.backtest.metrics import Metrics, measure
+from openbell.backtest.metrics import RunMetrics, measure
 from openbell.backtest.rules import Setup
 from openbell.market.bars import Bars
 from openbell.strategies.compiled import Compiled
@@ -22,7 +22,7 @@ class Backtest:
     bars: Bars
     """Those of the range. Indexes of trades refer to them."""
     run: Run
-    metrics: Metrics
+    metrics: RunMetrics
     note: str = ""
     """What a reader must know about the data that the conditions need; empty if there is nothing."""
 

@@ -21,7 +21,7 @@ from openbell.market.bars import Bars, Values
 from openbell.market.errors import DataError, InvalidParameter
 from openbell.strategies.compiled import compiled
 from openbell.strategies.evaluation import Known, evaluate
-from openbell.strategies.promotion import Step, Validation, validation
+from openbell.strategies.implementations import Promotion, ValidationFigures, validation
 from openbell.strategies.spec import Number, Spec
 
 COMBINATIONS = 8
@@ -46,7 +46,7 @@ class Moments:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class SearchedSpec:
     """The result of one spec on one series."""
 
     parameters: Mapping[str, Number]
@@ -62,7 +62,7 @@ class Tried:
     """None if the returns are too few, or do not differ."""
 
 
-def search(specs: Sequence[Spec], bars: Bars, setup: Setup, regular: Bars | None = None) -> list[Tried | None]:
+def search(specs: Sequence[Spec], bars: Bars, setup: Setup, regular: Bars | None = None) -> list[SearchedSpec | None]:
     """Returns the result of each spec; None if it cannot be computed from these bars.
 
     Raises `InvalidParameter` if there are fewer than `FEWEST_BARS`.
@@ -70,10 +70,10 @@ def search(specs: Sequence[Spec], bars: Bars, setup: Setup, regular: Bars | None
     if len(bars) < FEWEST_BARS:
         raise InvalidParameter(f"{len(bars)} bars are too few to search, {FEWEST_BARS} are needed")
     known: Known = {}
-    return [_tried(spec, bars, setup, regular, known) for spec in specs]
+    return [_searched(spec, bars, setup, regular, known) for spec in specs]
 
 
-def judged(found: Tried, tries: int) -> tuple[Step, float | None]:
+def judged(found: SearchedSpec, tries: int) -> tuple[Promotion, float | None]:
     """Returns the status of a result and its deflated Sharpe ratio against all specs that were tried on the series.
 
     Without skill, the Sharpe ratio of T returns deviates by 1 / √T. The deviation over the tries themselves is not used:
@@ -84,11 +84,11 @@ def judged(found: Tried, tries: int) -> tuple[Step, float | None]:
         luck = 1.0 / moments.bars
         deflated = deflated_sharpe(moments.sharpe, tries, luck, moments.skew, moments.kurtosis, moments.bars)
     return validation(
-        Validation(not found.why_not, found.why_not, found.trades, found.sharpe, deflated, tries)
+        ValidationFigures(not found.why_not, found.why_not, found.trades, found.sharpe, deflated, tries)
     ), deflated
 
 
-def _tried(spec: Spec, bars: Bars, setup: Setup, regular: Bars | None, known: Known) -> Tried | None:
+def _searched(spec: Spec, bars: Bars, setup: Setup, regular: Bars | None, known: Known) -> SearchedSpec | None:
     try:
         began = process_time()
         evaluate(compiled(spec), bars, regular, known)
@@ -107,7 +107,7 @@ def _tried(spec: Spec, bars: Bars, setup: Setup, regular: Bars | None, known: Kn
     except DataError:  # for example, there are no minutes from which regular hours could be computed
         return None
     metrics, last = found.out_of_sample.metrics, found.windows[-1]
-    return Tried(
+    return SearchedSpec(
         last.parameters,
         int(bars.time[last.test.start]),
         "; ".join(found.reasons),

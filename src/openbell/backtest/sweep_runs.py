@@ -1,6 +1,7 @@
 """The runs of a sweep: backtests of one strategy on the same bars, of which only figures and sums of returns are kept.
 
-They share indicator lines, conditions and everything that depends on the bars alone. A row has the bits of `backtest`.
+They share indicator lines, conditions and everything that depends on the bars alone. A row has the bits of `backtest`. Sums
+of returns over blocks of consecutive bars are all that cross-validation needs.
 """
 
 from __future__ import annotations
@@ -8,20 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from openbell.backtest import kernel_numpy
-from openbell.backtest.annual import bars_per_year
-from openbell.backtest.blocks import BlockSums, block_edges, block_sums, undefined
 from openbell.backtest.curve import bar_returns, curve_of, drawdown_of, holding_of, returns_of
 from openbell.backtest.engine import equity_of, trades_of
 from openbell.backtest.grids import Combination
-from openbell.backtest.kernel import Kernel
+from openbell.backtest.kernel import Kernel, walk
 from openbell.backtest.malloc_tuning import keep_freed_memory
-from openbell.backtest.metrics import Metrics, dealings, figures_of, held_bars, measure
+from openbell.backtest.metrics import RunMetrics, bars_per_year, dealings, figures_of, held_bars, measure
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
 from openbell.backtest.trades import EquityFacts, Trades
@@ -31,6 +30,9 @@ from openbell.strategies.evaluation import Conditions, evaluate
 from openbell.strategies.spec import Spec
 
 Arrays = tuple[npt.NDArray[Any], ...]
+
+_CACHE = 128 * 1024 * 1024
+"""Bytes of shared lines and conditions: 160 lines of 100,000 bars."""
 
 
 class LineCache(MutableMapping[object, Arrays]):
@@ -71,10 +73,6 @@ def _size(arrays: Arrays) -> int:
     return sum(each.nbytes for each in arrays)
 
 
-_CACHE = 128 * 1024 * 1024
-"""Bytes of shared lines and conditions: 160 lines of 100,000 bars."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SweepWork:
     """What all runs of a sweep have in common. It can be pickled, to be sent to other processes."""
@@ -95,7 +93,7 @@ class SweepWork:
 class SweepRuns:
     """The results of some runs, in their order."""
 
-    metrics: list[Metrics]
+    metrics: list[RunMetrics]
     sums: Values
     """A row for each run, a column for each block; see `BlockSums`."""
     squares: Values
@@ -126,7 +124,7 @@ class SweepRunner:
         sums, squares = (np.array([each[1][at] for each in found]).reshape(len(found), -1) for at in (0, 1))
         return SweepRuns([each[0] for each in found], sums, squares)
 
-    def _run(self, combination: Combination) -> tuple[Metrics, BlockSums]:
+    def _run(self, combination: Combination) -> tuple[RunMetrics, BlockSums]:
         work, bars = self._work, self._traded
         strategy = compiled(work.spec, combination)
         if not len(bars):
@@ -155,9 +153,35 @@ def _fastest(*, numba: bool) -> tuple[Kernel, Callable[[Trades, Values, Values],
             from openbell.backtest import kernel_numba
 
             return kernel_numba.walk, kernel_numba.curve
-    return kernel_numpy.walk, _curve
+    return walk, _curve
 
 
 def _curve(trades: Trades, cash: Values, close: Values) -> EquityFacts:
     equity = equity_of(trades, cash, close)
     return equity, bar_returns(equity), drawdown_of(equity)
+
+
+class BlockSums(NamedTuple):
+    """One value per block; NaN if the run has no returns because its equity was 0 or less."""
+
+    sums: Values
+    squares: Values
+    """Sums of the squares of the returns."""
+
+
+def block_edges(bars: int, blocks: int) -> list[int]:
+    """Returns the first bar of each block, and the number of bars; lengths differ by at most one bar."""
+    return [bars * at // blocks for at in range(blocks + 1)] if blocks else [0]
+
+
+def block_sums(returns: Values | None, edges: list[int]) -> BlockSums:
+    """Returns the sums over the blocks between edges."""
+    if returns is None:
+        return undefined(len(edges) - 1)
+    parts = [returns[first:end] for first, end in pairwise(edges)]
+    return BlockSums(np.array([each.sum() for each in parts]), np.array([np.square(each).sum() for each in parts]))
+
+
+def undefined(blocks: int) -> BlockSums:
+    """Returns the sums of a run without returns."""
+    return BlockSums(np.full(blocks, np.nan), np.full(blocks, np.nan))

@@ -14,11 +14,9 @@ from queue import SimpleQueue
 
 import numpy as np
 
-from openbell.backtest.annual import bars_per_year
-from openbell.backtest.blocks import block_edges
 from openbell.backtest.curve import bar_returns
 from openbell.backtest.grids import Combination
-from openbell.backtest.metrics import Metrics
+from openbell.backtest.metrics import RunMetrics, bars_per_year
 from openbell.backtest.overfitting import (
     Overfitting,
     blocks_for,
@@ -29,7 +27,7 @@ from openbell.backtest.overfitting import (
 )
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
-from openbell.backtest.sweep_runs import SweepRunner, SweepRuns, SweepWork, run_chunk
+from openbell.backtest.sweep_runs import SweepRunner, SweepRuns, SweepWork, block_edges, run_chunk
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import did_you_mean
@@ -37,7 +35,7 @@ from openbell.strategies.compiled import compiled
 from openbell.strategies.spec import Spec
 
 RANKED_BY = {"sharpe": "sharpe", "return": "total_return", "rating": "score", "calmar": "calmar"}
-"""Names of the figures by which rows can be ranked, and the fields of `Metrics`."""
+"""Names of the figures by which rows can be ranked, and the fields of `RunMetrics`."""
 _CHUNK_BARS = 10_000_000
 """Bars times combinations of a chunk that an executor runs: 0.1 s of compiled code."""
 _CHUNKS = (10, 100)
@@ -50,11 +48,11 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SweepRow:
     """A combination of parameters and the figures of its run."""
 
     parameters: Combination
-    metrics: Metrics
+    metrics: RunMetrics
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,17 +62,17 @@ class Sweep:
     spec: Spec
     bars: Bars
     """Those of the range."""
-    rows: tuple[Row, ...]
+    rows: tuple[SweepRow, ...]
     """In the order of the combinations."""
     overfitting: Overfitting
     note: str = ""
     """What a reader must know about the data that the conditions need; empty if there is nothing."""
 
-    def best(self, by: str = "sharpe", count: int | None = None) -> list[Row]:
+    def best(self, by: str = "sharpe", count: int | None = None) -> list[SweepRow]:
         """Returns the rows with the highest figure, best first; those without it last. Raises `InvalidParameter`."""
         figure = ranking(by)
 
-        def key(row: Row) -> float:
+        def key(row: SweepRow) -> float:
             value: float | None = getattr(row.metrics, figure)
             return -inf if value is None else value
 
@@ -82,7 +80,7 @@ class Sweep:
 
 
 def ranking(by: str) -> str:
-    """Returns the field of `Metrics` by which rows are ranked. Raises `InvalidParameter`."""
+    """Returns the field of `RunMetrics` by which rows are ranked. Raises `InvalidParameter`."""
     if by not in RANKED_BY:
         advice = did_you_mean(by, RANKED_BY) or f": use {', '.join(RANKED_BY)}"
         raise InvalidParameter(f"rows cannot be ranked by {by[:40]!r}{advice}")
@@ -129,7 +127,7 @@ def sweep(
             progress(done, len(chosen))
     ordered = [found[at] for at in range(len(chunks))]
     metrics = [each for runs in ordered for each in runs.metrics]
-    rows = tuple(Row(*pair) for pair in zip(chosen, metrics, strict=True))
+    rows = tuple(SweepRow(*pair) for pair in zip(chosen, metrics, strict=True))
     return Sweep(spec, work.bars.take(slice(first, None)), rows, _overfitting(work, rows, ordered))
 
 
@@ -156,7 +154,7 @@ def _elsewhere(work: SweepWork, chunks: list[list[Combination]], executor: Execu
             future.cancel()
 
 
-def _overfitting(work: SweepWork, rows: tuple[Row, ...], chunks: list[SweepRuns]) -> Overfitting:
+def _overfitting(work: SweepWork, rows: tuple[SweepRow, ...], chunks: list[SweepRuns]) -> Overfitting:
     bars = work.bars.take(slice(work.first, None))
     probability, splits = None, 0
     if work.blocks:

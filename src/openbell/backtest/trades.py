@@ -11,16 +11,16 @@ import numpy.typing as npt
 
 from openbell.backtest.rules import REASONS, Reason
 from openbell.market.bars import Values
-from openbell.strategies.spec import Side
+from openbell.strategies.spec import PositionSide
 
 Indexes = npt.NDArray[np.int64]
 EquityFacts = tuple[Values, Values | None, tuple[float, int]]
 """The equity at each close, its returns, and its drawdown with the length of that in bars: see `curve`."""
 
 
-def sign_of(side: Side) -> float:
+def sign_of(side: PositionSide) -> float:
     """Returns 1 for long and −1 for short."""
-    return 1.0 if side is Side.LONG else -1.0
+    return 1.0 if side is PositionSide.LONG else -1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Trade:
     entry_price: float
     exit_price: float
     quantity: float
-    side: Side
+    side: PositionSide
     entry_fee: float
     exit_fee: float
     profit: float
@@ -46,7 +46,7 @@ class Trade:
 class Trades:
     """The trades of a run, oldest first, one value of each column per trade."""
 
-    side: Side
+    side: PositionSide
     entry_index: Indexes
     exit_index: Indexes
     reason: Indexes

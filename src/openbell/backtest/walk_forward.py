@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from openbell.backtest.engine import MOST_CASH, Run
-from openbell.backtest.metrics import Metrics, measure, ratio
+from openbell.backtest.metrics import RunMetrics, measure, ratio
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import Backtest, traded
 from openbell.backtest.trades import Trades
@@ -108,7 +108,7 @@ def usual_windows(
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WalkForwardWindow:
     """The result of one window."""
 
     train: range
@@ -116,15 +116,15 @@ class Window:
     test: range
     parameters: Mapping[str, Number]
     """The best ones of the training part."""
-    in_sample: Metrics
-    out_of_sample: Metrics
+    in_sample: RunMetrics
+    out_of_sample: RunMetrics
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WalkForward:
     """The result of a walk-forward test."""
 
-    windows: tuple[Window, ...]
+    windows: tuple[WalkForwardWindow, ...]
     out_of_sample: Backtest
     """All test parts as one run: each continues with the cash of the one before it."""
     in_sample_sharpe: float
@@ -185,7 +185,7 @@ def walk_forward(
         tried = [(each, finished(traded(*each, bars, setup, train)).metrics) for each in evaluated]
         chosen, in_sample = max(tried, key=lambda pair: figure(pair[1], by))
         tested.append(finished(traded(*chosen, bars, setup, test)))
-        results.append(Window(train, test, chosen[0].parameters, in_sample, tested[-1].metrics))
+        results.append(WalkForwardWindow(train, test, chosen[0].parameters, in_sample, tested[-1].metrics))
     whole = _joined([test for _, test in parts], tested, bars, setup)
     in_sharpe = float(np.mean([each.in_sample.sharpe or 0.0 for each in results]))
     out_sharpe = whole.metrics.sharpe
@@ -194,7 +194,7 @@ def walk_forward(
     return WalkForward(tuple(results), whole, in_sharpe, degradation, _reasons(whole.metrics, in_sharpe, degradation))
 
 
-def figure(metrics: Metrics, by: By) -> float:
+def figure(metrics: RunMetrics, by: By) -> float:
     """Returns the figure to compare; −∞ if it is undefined."""
     value: float | None = getattr(metrics, "total_return" if by is By.RETURN else by.value)
     return -inf if value is None else value
@@ -234,7 +234,7 @@ def _moved(trades: Trades, bars: int, factor: float) -> Trades:
     )
 
 
-def _reasons(metrics: Metrics, in_sample: float, degradation: float | None) -> tuple[str, ...]:
+def _reasons(metrics: RunMetrics, in_sample: float, degradation: float | None) -> tuple[str, ...]:
     found = []
     sharpe = metrics.sharpe or 0.0
     if metrics.trades < FEWEST_TRADES:

@@ -1,17 +1,22 @@
-"""Axes: the grid, the times below, the values at the right with tags, and lines between panels."""
+"""Axes: the grid, the times below, the values at the right with tags in coloured boxes, and lines between panels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from openbell.charts import fonts
-from openbell.charts.panels import Panel, Picture, TimeMark
-from openbell.charts.scene import Box, Boxes, Label, Scene, box
-from openbell.charts.tags import Tag
+from openbell.charts.paint import line_colors, style_of
+from openbell.charts.panels import ChartPicture, Mark, Panel, TimeMark
+from openbell.charts.price import last_color
+from openbell.charts.scene import Box, Boxes, Color, Label, Scene, box
+from openbell.charts.styles import style_for
 from openbell.charts.themes import text_on
 from openbell.charts.time_axis import newest_time
+from openbell.indicators.evaluation import Computed
 
 TIME_AXIS = 28.0
 _BEFORE, _AFTER = 9.0, 8.0
@@ -24,9 +29,11 @@ _NEWEST_SHARE = 0.36
 """The largest share of the width for the newest bar's time of day with its date."""
 _EDGE, _SPACE = 2.0, 8.0
 """The least distance of a time label from the left edge, and of the newest bar's time from the label before it."""
+_LEAST_HEIGHT = 14.0
+"""The least height of a panel with tags."""
 
 
-def width(picture: Picture, panels: list[Panel], tags: list[list[Tag]]) -> float:
+def width(picture: ChartPicture, panels: list[Panel], tags: list[list[Tag]]) -> float:
     """Returns the width of the value axis, so that all labels fit. `tags` are those of each panel."""
     widths, size = [_MIN_WIDTH - _BEFORE - _AFTER], picture.options.font_size
     widths += [fonts.width(tag.text, size, True) for its_tags in tags for tag in its_tags]
@@ -35,7 +42,7 @@ def width(picture: Picture, panels: list[Panel], tags: list[list[Tag]]) -> float
     return float(np.ceil(max(widths))) + _BEFORE + _AFTER
 
 
-def grid(scene: Scene, picture: Picture, panel: Panel) -> None:
+def grid(scene: Scene, picture: ChartPicture, panel: Panel) -> None:
     """Draws a faint line at every tick."""
     layer, area = scene.layer(panel.box), panel.box
     color = picture.theme.grid
@@ -45,7 +52,7 @@ def grid(scene: Scene, picture: Picture, panel: Panel) -> None:
     layer.items.append(Boxes(x, np.full(len(x), area.top), x + 1, np.full(len(x), area.bottom), color))
 
 
-def times(scene: Scene, picture: Picture, marks: Sequence[TimeMark] = ()) -> None:
+def times(scene: Scene, picture: ChartPicture, marks: Sequence[TimeMark] = ()) -> None:
     """Draws the time labels below the panels, and the newest bar's time at the right.
 
     A label that would touch that time or a mark is left out.
@@ -64,20 +71,20 @@ def times(scene: Scene, picture: Picture, marks: Sequence[TimeMark] = ()) -> Non
         layer.items.append(Label(picture.look.width - _AFTER, middle, newest, size, theme.text, "right"))
 
 
-def _newest(picture: Picture) -> str:
+def _newest(picture: ChartPicture) -> str:
     """Returns the newest bar's time."""
     width, options = picture.look.width, picture.options
     return newest_time(picture.bars, options.zone, options.font_size, width * _NEWEST_SHARE)
 
 
-def _left_of(newest: str, picture: Picture) -> float:
+def _left_of(newest: str, picture: ChartPicture) -> float:
     """Returns the right edge of the time labels, which is left of the newest bar's time."""
     start = picture.look.width - _AFTER - fonts.width(newest, picture.options.font_size)
     return min(start - _SPACE, picture.plot.right)
 
 
-def time_tags(scene: Scene, picture: Picture, marks: Sequence[TimeMark]) -> None:
-    """Draws the times of drawings in coloured boxes below the panels."""
+def time_tags(scene: Scene, picture: ChartPicture, marks: Sequence[TimeMark]) -> None:
+    """Draws the times of annotations in coloured boxes below the panels."""
     right = _left_of(_newest(picture), picture)
     layer = scene.layer(Box(0.0, picture.plot.bottom, right, float(picture.look.height)))
     middle, size = picture.plot.bottom + TIME_AXIS / 2, picture.options.font_size
@@ -88,7 +95,7 @@ def time_tags(scene: Scene, picture: Picture, marks: Sequence[TimeMark]) -> None
         layer.items.append(Label(x, middle, mark.text, size, text_on(mark.color), "center", True))
 
 
-def frame(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
+def frame(scene: Scene, picture: ChartPicture, panels: list[Panel]) -> None:
     """Draws the lines between the panels and the axes."""
     layer = scene.layer()
     theme, plot, look = picture.theme, picture.plot, picture.look
@@ -98,7 +105,7 @@ def frame(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
         layer.items.append(box(0, panel.box.top - 1, look.width, panel.box.top, theme.border))
 
 
-def values(scene: Scene, picture: Picture, panels: list[Panel], tags: list[list[Tag]]) -> None:
+def values(scene: Scene, picture: ChartPicture, panels: list[Panel], tags: list[list[Tag]]) -> None:
     """Draws the value labels and tags; a label that would touch a tag is left out."""
     layer = scene.layer()
     theme, right, size = picture.theme, picture.plot.right, picture.options.font_size
@@ -110,3 +117,73 @@ def values(scene: Scene, picture: Picture, panels: list[Panel], tags: list[list[
         for tag in reversed(its_tags):
             layer.items.append(box(right + 1, tag.y - tag.half, picture.look.width, tag.y + tag.half, tag.color))
             layer.items.append(Label(right + _BEFORE, tag.y, tag.text, size, text_on(tag.color), bold=True))
+
+
+class Tag(NamedTuple):
+    """A value in a coloured box on the axis, from `y` − `half` to `y` + `half`."""
+
+    y: float
+    text: str
+    color: Color
+    half: float
+
+
+def tags_of(picture: ChartPicture, panel: Panel) -> list[Tag]:
+    """Returns the tags of a panel: first the last price, then the marks, or the last value of each line and histogram.
+
+    Tags that would overlap are moved apart, away from the first one. The last ones are left out if there is no room.
+    """
+    if not len(picture.bars) or panel.empty or panel.box.height < _LEAST_HEIGHT:
+        return []
+    marks = list(panel.marks)
+    if panel.indicator is None and picture.options.last_value:
+        marks.insert(0, Mark(float(picture.bars.close[-1]), last_color(picture)))
+    elif panel.indicator is not None and picture.options.study_last_value:
+        for each in panel.indicators:
+            marks += last_marks(picture, each)
+    half, area = min(_HALF_TAG, panel.box.height / 2), panel.box
+    places = [(panel.scale.at(mark.price), mark) for mark in marks if np.isfinite(mark.price)]
+    shown = [(y, mark) for y, mark in places if area.top <= y <= area.bottom][: int(area.height / (2 * half))]
+    apart = _apart([y for y, _ in shown], 2 * half, area.top + half, area.bottom - half)
+    return [
+        Tag(y, panel.number_format.text(mark.price), mark.color, half)
+        for y, (_, mark) in zip(apart, shown, strict=True)
+    ]
+
+
+def last_marks(picture: ChartPicture, computed: Computed) -> Iterator[Mark]:
+    """Yields the last value of each line and histogram, if it has one, in its colour. Candles have only their close."""
+    channels, theme = computed.channels, picture.theme
+    lines = list(zip((*channels.lines, *channels.histogram), line_colors(picture, computed), strict=True))
+    if style_for(computed).lines == "candles":
+        lines = lines[-1:]
+    for at, (line, color) in enumerate(lines):
+        value = float(line.values[-1]) if len(line.values) else float("nan")
+        own = at < len(channels.lines) or style_of(picture, computed, line.label).color is not None
+        if np.isfinite(value):
+            yield Mark(value, color if own else theme.up if value >= 0 else theme.down)
+
+
+def _apart(places: list[float], space: float, low: float, high: float) -> list[float]:
+    """Returns the places between `low` and `high` with at least `space` between them, if there is room.
+
+    The first stays where it is unless the others need its place; the others are moved away from it.
+    """
+    found = list(places)
+    order = sorted(range(len(places)), key=lambda at: places[at])
+    if not order:
+        return found
+    first = order.index(0)
+    for before, at in pairwise(order[first:]):
+        found[at] = max(found[at], found[before] + space)
+    for after, at in pairwise(order[first::-1]):
+        found[at] = min(found[at], found[after] - space)
+    least = low
+    for at in order:
+        found[at] = least = max(found[at], least)
+        least += space
+    most = high
+    for at in reversed(order):
+        found[at] = most = min(found[at], most)
+        most -= space
+    return found

@@ -1,9 +1,11 @@
-"""Charts of a backtest: the equity beside holding with the drawdown below, and the trades on the price."""
+"""Charts of a backtest: the equity beside holding with the drawdown below, and the trades and the strategy on the price."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from math import isfinite
 
 import numpy as np
 
@@ -12,15 +14,19 @@ from openbell.backtest.trades import Indexes, Trades
 from openbell.charts.compose import compose
 from openbell.charts.config.plots import StudyPlot
 from openbell.charts.look import Look
-from openbell.charts.panels import Panel, Picture
-from openbell.charts.plain_lines import plain
+from openbell.charts.panels import ChartPicture, Panel
 from openbell.charts.scene import Dot, Layer, Scene
 from openbell.charts.themes import THEMES
 from openbell.charts.trade_markers import draw_trades, drawn_trades
-from openbell.indicators.channels import ZERO, Channels, Fill, Line
-from openbell.indicators.evaluation import Computed
+from openbell.indicators.channels import ZERO, Channels, FilledBand, Level, Line
+from openbell.indicators.evaluation import Computed, IndicatorRequest
+from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars, Values
 from openbell.market.errors import NotFinite
+from openbell.strategies.compiled import Compiled, IndicatorStep
+from openbell.strategies.evaluation import Arrays, lines_over
+from openbell.strategies.reachable import range_of
+from openbell.strategies.spec import Comparison, Condition, ConditionGroup, LineOperand
 
 GROUPS = 500
 """Of 2,000 bars and more, only the lowest and the highest of 500 groups are drawn, so that no extreme is lost."""
@@ -42,7 +48,7 @@ def equity_scene(found: Backtest, look: Look, title: str, badge: str = "") -> Sc
     holding = equity[0] * bars.close / bars.open[0]
     lines = [_overlay("Equity", equity[chosen]), _overlay("Holding", holding[chosen])]
     fall = drawdown(equity, chosen)
-    below = Channels(lines=(Line("Drawdown", fall),), fills=(Fill(np.zeros(len(fall)), fall),), hlines=(ZERO,))
+    below = Channels(lines=(Line("Drawdown", fall),), fills=(FilledBand(np.zeros(len(fall)), fall),), hlines=(ZERO,))
     shown = equity[chosen]
     # The first value as the open: the last value is green if it is higher, red if it is lower.
     points = _bars_of(bars, chosen, np.full(len(shown), equity[0]), shown)
@@ -114,7 +120,9 @@ def _moved(trades: Trades, chosen: Indexes) -> Trades:
     return replace(trades, entry_index=entered, exit_index=left)
 
 
-def _draw_dots(trades: Trades, values: tuple[Values, Values], layer: Layer, picture: Picture, panel: Panel) -> None:
+def _draw_dots(
+    trades: Trades, values: tuple[Values, Values], layer: Layer, picture: ChartPicture, panel: Panel
+) -> None:
     """Draws dots at the equity of each entry and exit, which `values` are."""
     theme, (entries, exits) = picture.theme, values
     for at in drawn_trades(trades).tolist():
@@ -128,3 +136,91 @@ def _check(values: Values) -> None:
     largest = float(np.abs(values).max(initial=0.0))
     if not largest < _LARGEST:
         raise NotFinite(f"values up to {largest:g} cannot be drawn")
+
+
+def strategy_indicators(strategy: Compiled, bars: Bars, regular: Bars | None = None) -> list[Computed]:
+    """Returns the indicators of a strategy over all bars. `regular` is as in `evaluate`.
+
+    An average of another indicator is drawn in the panel of that indicator. Signals and divergences are left out, because
+    the strategy does not use them.
+    """
+    arrays = lines_over(strategy, bars, regular)
+    steps = {step.id: step for step in strategy.steps}
+    found: list[Computed] = []
+    for step in strategy.steps:
+        if _host(step, steps) is None:
+            added = [each for each in strategy.steps if _host(each, steps) is step]
+            found.append(_drawn(strategy, step, added, bars, regular, arrays))
+    return found
+
+
+def _host(step: IndicatorStep, steps: dict[str, IndicatorStep]) -> IndicatorStep | None:
+    """Returns the indicator in whose panel a step is drawn; None if it has its own panel or is drawn over the price."""
+    source = steps.get(step.input.indicator or "") if step.input else None
+    if source is None or not step.indicator.overlay:
+        return None
+    over_price = source.indicator.overlay and not _is_volume(source)
+    return _host(source, steps) or (None if over_price else source)
+
+
+def _drawn(
+    strategy: Compiled,
+    step: IndicatorStep,
+    added: list[IndicatorStep],
+    bars: Bars,
+    regular: Bars | None,
+    arrays: Arrays,
+) -> Computed:
+    if step.input is not None:
+        found = _of_lines(step, arrays)
+    else:
+        part = regular if step.indicator.regular else None
+        channels = step.indicator.run(bars, None, part, **step.settings)
+        kept = replace(channels, signals=(), divlines=())
+        found = Computed(IndicatorRequest(step.id, step.indicator, step.settings), kept)
+    if found.request.indicator.overlay:
+        return found
+    levels = tuple(
+        Level(each, "condition") for each in sorted(set(_levels((*strategy.entry, *strategy.exit), step.id)))
+    )
+    channels = replace(found.channels, hlines=levels or found.channels.hlines)
+    if not added:
+        return replace(found, channels=channels)
+    lines = tuple(Line(_label(each), arrays[line]) for each in added for line in each.lines)
+    title = " · ".join((found.request.label, *(_label(each) for each in added)))
+    return plain(title, replace(channels, lines=(*channels.lines, *lines)), overlay=False, name=step.indicator.name)
+
+
+def _of_lines(step: IndicatorStep, arrays: Arrays) -> Computed:
+    """Returns an indicator that is computed from a line, in its declared range if it has one."""
+    named = step.indicator.name
+    lines = tuple(Line(line.name, arrays[line]) for line in step.lines)
+    low, high = range_of(named, step.lines[0].name)
+    channels = Channels(lines=lines, y_range=(low, high) if isfinite(low) and isfinite(high) else None)
+    overlay = step.indicator.overlay and not _is_volume(step)
+    return plain(f"{_label(step)} of {step.input}", channels, overlay=overlay, name=named)
+
+
+def _is_volume(step: IndicatorStep) -> bool:
+    return step.input == LineOperand(None, "volume")
+
+
+def _label(step: IndicatorStep) -> str:
+    return step.indicator.label(step.settings)
+
+
+def _levels(conditions: Iterable[Condition], indicator: str) -> Iterator[float]:
+    """Yields the numbers that conditions compare the lines of an indicator with."""
+    for each in conditions:
+        if isinstance(each, ConditionGroup):
+            yield from _levels(each.conditions, indicator)
+        elif isinstance(each, Comparison) and each.line.indicator == indicator and isinstance(each.other, int | float):
+            yield float(each.other)
+
+
+def plain(title: str, channels: Channels, *, overlay: bool, name: str = "") -> Computed:
+    """Returns channels under a title. They are drawn as the indicator `name` is; by default as lines."""
+    indicator = Indicator(
+        name=name or title, title=title, description="", overlay=overlay, compute=lambda: channels, warmup=lambda: 1
+    )
+    return Computed(IndicatorRequest(title, indicator, {}), channels)

@@ -1,38 +1,48 @@
-"""Builds a scene from bars and indicators: panels from top to bottom, axes, legends, drawings, and badges."""
+"""Builds a scene from bars and indicators: panels from top to bottom, axes, legends, annotations, and badges.
+
+At the right of the newest bar there is room for lines ahead of it, for a profile beside it, and for names.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 
-from openbell.charts import axes, fonts, legends, paint, right_margin
+from openbell.charts import axes, fonts, legends, paint
 from openbell.charts.annotations.catalogue import draw_all, marks_of, outside, time_marks_of
+from openbell.charts.axes import last_marks, tags_of
 from openbell.charts.choices import LINE_STYLES
 from openbell.charts.config.model import ConfigAnnotation
 from openbell.charts.config.plots import StudyPlot
-from openbell.charts.look import Look
+from openbell.charts.look import ChartOptions, Look
 from openbell.charts.numbers import NumberFormat, decimals_for
-from openbell.charts.options import Options
-from openbell.charts.palette import IndicatorColors, panel_colors
-from openbell.charts.panels import Corner, Mark, Panel, Picture, format_of, heights, indicator_panel, price_panel
+from openbell.charts.paint import EDGE
+from openbell.charts.panels import ChartPicture, Corner, Mark, Panel, format_of, heights, indicator_panel, price_panel
 from openbell.charts.price import candles_of
 from openbell.charts.scene import Box, Layer, Scene
-from openbell.charts.styles import drawn_lines
-from openbell.charts.tags import last_marks, tags_of
+from openbell.charts.styles import IndicatorColors, drawn_lines, panel_colors, style_for
 from openbell.charts.themes import THEMES
 from openbell.charts.time_axis import time_ticks
 from openbell.indicators.evaluation import Computed
+from openbell.indicators.profiles import WIDEST
 from openbell.market.bars import Bars, Values
 
-Painter = Callable[[Layer, Picture, Panel], None]
+Painter = Callable[[Layer, ChartPicture, Panel], None]
 """Draws on top of the price panel."""
-_PLAIN = Options()
+_PLAIN = ChartOptions()
 _FULL_NAME = 600
 """The least width in pixels of a picture with the full name of its style in the title."""
 _WIDE_SLOT = 48.0
 """Pixels. If bars are further apart, this is the distance of the first and the last bar from the edges."""
+_MOST_AHEAD = 0.5
+"""The most bars ahead, as a share of the bars shown: a chart of few bars is not mostly empty."""
+_GAP = 0.01
+"""The width between the newest bar and a profile, as a share of the chart's width."""
+_NAME, _NAME_WITH_PRICE = 44.0, 110.0
+"""The width in pixels for the names of lines and levels, and for the names of retracements, which have a price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +85,7 @@ def compose(
     whole: Bars | None = None,
     painter: Painter | None = None,
     *,
-    options: Options = _PLAIN,
+    options: ChartOptions = _PLAIN,
     plots: Sequence[StudyPlot] = (),
     drawings: Sequence[ConfigAnnotation] = (),
     marks: Sequence[Mark] = (),
@@ -86,8 +96,8 @@ def compose(
     `whole` are all available bars up to the last one shown; the style `heikin_ashi` is computed from the first of them on.
     `painter` draws over the price and its overlays, such as trades. `plots` say how the indicators with the same keys are
     drawn; other indicators are drawn as usual. `marks` are prices that are written at the axis, and that enlarge the scale
-    if they are close to the bars. `notes` are further rows of the legend. `Scene.outside` has the drawings of which nothing
-    is seen.
+    if they are close to the bars. `notes` are further rows of the legend. `Scene.outside` has the annotations of which
+    nothing is seen.
     """
     theme = THEMES[look.theme]
     scene = Scene(look.width, look.height, theme.background)
@@ -122,17 +132,17 @@ def _guessed(
     look: Look,
     title: str,
     whole: Bars | None,
-    options: Options,
+    options: ChartOptions,
     by_key: dict[str, StudyPlot],
-) -> tuple[Picture, int]:
+) -> tuple[ChartPicture, int]:
     """Returns the picture with a guess of the width of its axis, and the number of slots to the right of the last bar.
 
     The width of the axis depends on the scales, and the scales slightly on the width of the axis.
     """
     decimals = decimals_for(bars.close)
     guess = fonts.width(NumberFormat(decimals).text(float(bars.high.max(initial=0))), 11.0, True) + 18
-    ahead = right_margin.bars_ahead(groups.overlays, len(bars))
-    beside = right_margin.bars_beside(groups.overlays, len(bars), look.width - guess)
+    ahead = bars_ahead(groups.overlays, len(bars))
+    beside = bars_beside(groups.overlays, len(bars), look.width - guess)
     empty = max(options.shift_right, ahead + beside)
     places = _places(len(bars), look.width - guess, empty)
     candles = candles_of(bars, look.style, whole)
@@ -140,7 +150,7 @@ def _guessed(
         title += " · Heikin-Ashi" if look.width >= _FULL_NAME else " · HA"
     before = float(whole.close[-len(bars) - 1]) if whole is not None and len(whole) > len(bars) else None
     theme, plot, inks = THEMES[look.theme], _plot(look, guess), _inks(groups, look, by_key)
-    picture = Picture(
+    picture = ChartPicture(
         bars, candles, title, look, theme, *places, plot, [], options, by_key, before, decimals, inks, ahead
     )
     return picture, empty
@@ -148,7 +158,7 @@ def _guessed(
 
 def _draw(
     scene: Scene,
-    picture: Picture,
+    picture: ChartPicture,
     panels: _Panels,
     groups: _Groups,
     badge: str,
@@ -174,7 +184,7 @@ def _draw(
     axes.frame(scene, picture, panels.with_axes)
 
 
-def _annotate(scene: Scene, picture: Picture, panels: _Panels, drawings: Sequence[ConfigAnnotation]) -> None:
+def _annotate(scene: Scene, picture: ChartPicture, panels: _Panels, drawings: Sequence[ConfigAnnotation]) -> None:
     if drawings:
         for panel in panels.with_axes:
             draw_all(scene.layer(panel.box), drawings, picture, panel)
@@ -241,7 +251,7 @@ def _places(count: int, width: float, empty: int) -> tuple[Values, float]:
 
 
 def _panels(
-    picture: Picture,
+    picture: ChartPicture,
     groups: _Groups,
     badge: str,
     drawings: Sequence[ConfigAnnotation],
@@ -259,7 +269,7 @@ def _panels(
     tagged = list(marks_of(drawings, theme))
     for each in groups.overlays if options.study_last_value else ():
         tagged += last_marks(picture, each)
-    rows = legends.rows_of([*([legends.Word(each, theme.faint)] for each in notes), *rows], theme, bottom - top)
+    rows = legends.rows_of([*([legends.LegendWord(each, theme.faint)] for each in notes), *rows], theme, bottom - top)
     corner = legends.corner(rows, picture.title, badge, plot.right, bottom - top)
     if not options.legend:
         corner = Corner(0.0, 0.0, corner.strip if badge else 0.0)
@@ -271,3 +281,25 @@ def _panels(
         for (start, end), group in zip(areas, groups.below, strict=True)
     ]
     return _Panels(price, floating, below), rows
+
+
+def bars_ahead(overlays: Sequence[Computed], count: int) -> int:
+    """Returns the number of bars after the last one for which lines have values, as far as there is room."""
+    longest = max(
+        (len(line.ahead) for each in overlays for line in each.channels.lines if line.ahead is not None), default=0
+    )
+    return min(longest, int(count * _MOST_AHEAD))
+
+
+def bars_beside(overlays: Sequence[Computed], count: int, width: float) -> int:
+    """Returns the number of bars whose room a profile or names at the right need, in a plot of this width."""
+    share = 0.0
+    for each in overlays:
+        style = style_for(each)
+        if style.profile == "edge" and any(not bar.left for bar in each.channels.hbars):
+            share = max(share, WIDEST * EDGE + _GAP)
+        elif style.lines == "retracement":
+            share = max(share, min(_NAME_WITH_PRICE / width, 0.25))
+        elif style.names or style.lines == "levels" or each.channels.hlines:
+            share = max(share, min(_NAME / width, 0.25))
+    return ceil(count * share / (1 - share))

@@ -10,13 +10,13 @@ from openbell.charts import fonts
 from openbell.charts.annotations.place import lines_of
 from openbell.charts.numbers import NumberFormat, percent, short
 from openbell.charts.paint import line_colors
-from openbell.charts.panels import LEGEND_ROW, LEGEND_SHARE, TITLE_ROW, Corner, Panel, Picture, format_of
+from openbell.charts.panels import LEGEND_ROW, LEGEND_SHARE, TITLE_ROW, ChartPicture, Corner, Panel, format_of
 from openbell.charts.price import last_color
 from openbell.charts.scene import Box, Color, Label, Layer, box
 from openbell.charts.styles import style_for
 from openbell.charts.themes import Theme, faded
 from openbell.indicators.evaluation import Computed
-from openbell.market.percent_change import percent_change
+from openbell.market.price_history import percent_change
 
 _LEFT = 12.0
 _SPACE = 2.0
@@ -30,7 +30,7 @@ _LEAST_MARK = 6.0
 """The smallest font size of a watermark."""
 
 
-class Word(NamedTuple):
+class LegendWord(NamedTuple):
     """A text in one colour."""
 
     text: str
@@ -46,7 +46,7 @@ class Word(NamedTuple):
         return fonts.width(self.text, self.size, self.bold) + _SPACE
 
 
-Row = list[Word]
+Row = list[LegendWord]
 
 
 def rows_of(rows: list[Row], theme: Theme, height: float) -> list[Row]:
@@ -54,7 +54,7 @@ def rows_of(rows: list[Row], theme: Theme, height: float) -> list[Row]:
     most = max(int(height >= _MIN_ROW_HEIGHT), int((height * LEGEND_SHARE - TITLE_ROW) / LEGEND_ROW))
     if len(rows) <= most:
         return rows
-    return [*rows[: most - 1], [Word(f"+{len(rows) - most + 1} more", theme.faint)]] if most else []
+    return [*rows[: most - 1], [LegendWord(f"+{len(rows) - most + 1} more", theme.faint)]] if most else []
 
 
 def corner(rows: list[Row], title: str, badge: str, right: float, height: float) -> Corner:
@@ -74,14 +74,14 @@ def _badge_width(badge: str) -> float:
     return fonts.width(badge, _BADGE, True) + 12 if badge else 0.0
 
 
-def price_legend(layer: Layer, picture: Picture, rows: list[Row], badge: str) -> None:
+def price_legend(layer: Layer, picture: ChartPicture, rows: list[Row], badge: str) -> None:
     """Draws the title with the last bar, and the rows of the overlays."""
     ends = picture.plot.right - 4
     beside_badge = ends - _badge_width(badge) - 8 if badge else ends
     beside = _badge_fits(picture.title, badge, picture.plot.right)
     right = beside_badge if beside else ends
     y = TITLE_ROW - 10
-    x = _put(layer, _LEFT, y, [Word(picture.title, picture.theme.text, _TITLE, True)], right) + 10
+    x = _put(layer, _LEFT, y, [LegendWord(picture.title, picture.theme.text, _TITLE, True)], right) + 10
     _put(layer, x, y, _last_bar(picture, right - x), right)
     for index, row in enumerate(rows):
         y += LEGEND_ROW
@@ -89,7 +89,7 @@ def price_legend(layer: Layer, picture: Picture, rows: list[Row], badge: str) ->
         _put(layer, _LEFT, y, row, ends if beside or index else beside_badge)
 
 
-def corner_badge(layer: Layer, picture: Picture, text: str) -> None:
+def corner_badge(layer: Layer, picture: ChartPicture, text: str) -> None:
     """Draws the badge at the top right, on top of everything."""
     theme, right = picture.theme, picture.plot.right - 6
     y = TITLE_ROW - 10 + (0 if _badge_fits(picture.title, text, picture.plot.right) else LEGEND_ROW)
@@ -97,7 +97,7 @@ def corner_badge(layer: Layer, picture: Picture, text: str) -> None:
     layer.items.append(Label(right - 6, y, text, _BADGE, theme.highlight, "right", True))
 
 
-def panel_legend(layer: Layer, picture: Picture, panel: Panel) -> None:
+def panel_legend(layer: Layer, picture: ChartPicture, panel: Panel) -> None:
     """Draws the indicator's name and last values, or that it needs more bars, if the panel is high enough."""
     if panel.indicator is None or panel.box.height < _MIN_LEGEND_HEIGHT:
         return
@@ -106,20 +106,20 @@ def panel_legend(layer: Layer, picture: Picture, panel: Panel) -> None:
     for each in panel.indicators:
         row += row_of(picture, each, panel.number_format)
     if panel.empty:
-        row.append(Word("needs more bars", faded(picture.theme.faint, 170), 11.0))
+        row.append(LegendWord("needs more bars", faded(picture.theme.faint, 170), 11.0))
     place = len(layer.items)
     ends = _put(layer, _LEFT, y, row, picture.plot.right - 4)
     if panel.box.height < _MIN_CLEAR_HEIGHT:
         layer.items.insert(place, box(_LEFT - 4, y - 8, ends, y + 8, faded(picture.theme.background, 140)))
 
 
-def row_of(picture: Picture, computed: Computed, number_format: NumberFormat) -> Row:
+def row_of(picture: ChartPicture, computed: Computed, number_format: NumberFormat) -> Row:
     """Returns an indicator's name and its last values, each in the colour of its line."""
     theme = picture.theme
     label = computed.request.label
     if computed.note:
         label += f" ({'finer bars' if computed.request.indicator.finer else 'minutes'} missing)"
-    row = [Word(label + " ", theme.faint)]
+    row = [LegendWord(label + " ", theme.faint)]
     if not picture.options.legend_values:
         return row
     channels, named = computed.channels, style_for(computed).legend_names
@@ -130,12 +130,12 @@ def row_of(picture: Picture, computed: Computed, number_format: NumberFormat) ->
             values = values[np.isfinite(values)]  # its newest value is drawn at an earlier bar
         value = float(values[-1]) if len(values) else float("nan")
         if np.isfinite(value):
-            row += [Word(f"{line.label} ", theme.faint, names_next=True)] if named else []
-            row.append(Word(number_format.text(value) + " ", color))
+            row += [LegendWord(f"{line.label} ", theme.faint, names_next=True)] if named else []
+            row.append(LegendWord(number_format.text(value) + " ", color))
     return row
 
 
-def _last_bar(picture: Picture, room: float) -> Row:
+def _last_bar(picture: ChartPicture, room: float) -> Row:
     """Returns open, high, low, close, change and volume of the last bar as it is drawn, and the price if it differs.
 
     Narrow charts drop values, the close last.
@@ -144,7 +144,10 @@ def _last_bar(picture: Picture, room: float) -> Row:
     if not len(picture.bars) or not picture.look.last_bar:
         return []
     color = last_color(picture)
-    words = {name: [Word(name + " ", theme.faint), Word(text + " ", color)] for name, text in _pairs(picture).items()}
+    words = {
+        name: [LegendWord(name + " ", theme.faint), LegendWord(text + " ", color)]
+        for name, text in _pairs(picture).items()
+    }
     for dropped in (("O", "H", "L"), ("Vol",), ("", _CHANGE), (_PRICE,), ("C",)):
         if sum(word.wide for pair in words.values() for word in pair) <= room:
             break
@@ -152,7 +155,7 @@ def _last_bar(picture: Picture, room: float) -> Row:
     return [word for pair in words.values() for word in pair]
 
 
-def _pairs(picture: Picture) -> dict[str, str]:
+def _pairs(picture: ChartPicture) -> dict[str, str]:
     """Returns the names and texts of the last bar's values."""
     bars, options, relative = picture.candles, picture.options, picture.base is not None
     pairs: dict[str, str] = {}
@@ -187,7 +190,7 @@ def _put(layer: Layer, x: float, y: float, words: Row, right: float) -> float:
     return x
 
 
-def _cut(word: Word, room: float) -> str:
+def _cut(word: LegendWord, room: float) -> str:
     """Returns the text shortened to the available width; empty if fewer than three characters fit."""
     for length in range(len(word.text) - 1, 2, -1):
         shorter = word.text[:length].rstrip() + "…"
@@ -196,20 +199,20 @@ def _cut(word: Word, room: float) -> str:
     return ""
 
 
-def background_texts(layer: Layer, area: Box, badge: str, picture: Picture) -> None:
+def background_texts(layer: Layer, area: Box, badge: str, picture: ChartPicture) -> None:
     """Draws the badge and the watermarks large and faint across the price panel, below everything else."""
     theme, options = picture.theme, picture.options
     middle, y = (area.left + area.right) / 2, (area.top + area.bottom) / 2
-    texts: list[Word] = []
+    texts: list[LegendWord] = []
     if badge:
-        texts.append(Word(badge, faded(theme.highlight, 34), min(64.0, area.width / 12), True))
+        texts.append(LegendWord(badge, faded(theme.highlight, 34), min(64.0, area.width / 12), True))
     if options.symbol_watermark and picture.title:
-        texts.append(Word(picture.title, faded(theme.faint, 40), min(56.0, area.width / 14), True))
+        texts.append(LegendWord(picture.title, faded(theme.faint, 40), min(56.0, area.width / 14), True))
     if (mark := options.watermark) and (text := " ".join(lines_of(mark.text))):
         size = max(_LEAST_MARK, min(mark.size, area.height))
         wide = fonts.width(text, size, True)
         size = size if wide <= area.width else size * area.width / wide * 0.95
-        texts.append(Word(text, faded(theme.faint, round(255 * min(max(mark.opacity, 0.0), 1.0))), size, True))
+        texts.append(LegendWord(text, faded(theme.faint, round(255 * min(max(mark.opacity, 0.0), 1.0))), size, True))
     for at, word in enumerate(texts):
         y += (texts[at - 1].size + word.size) * 0.6 if at else 0.0
         layer.items.append(Label(middle, y, word.text, word.size, word.color, "center", True))

@@ -11,13 +11,11 @@ import numpy as np
 
 from openbell.charts.choices import CLOSE_STYLES
 from openbell.charts.config.plots import StudyPlot
-from openbell.charts.look import Look
+from openbell.charts.look import ChartOptions, Look
 from openbell.charts.numbers import NumberFormat, indexed_format, price_format, value_format
-from openbell.charts.options import Options
-from openbell.charts.palette import IndicatorColors
 from openbell.charts.scales import LABEL_SPACING, Kind, Scale, extent, fit
 from openbell.charts.scene import Box, Color
-from openbell.charts.styles import style_for
+from openbell.charts.styles import IndicatorColors, style_for
 from openbell.charts.themes import Theme
 from openbell.charts.time_axis import TimeTick
 from openbell.indicators.evaluation import Computed
@@ -34,7 +32,7 @@ _LEAST_BELOW = 24.0
 """The least height of an indicator panel if the height of the price panel is given."""
 _MOST_OF_RANGE = 0.6
 _NEAR = 0.3
-"""A drawing's price enlarges the scale if it is at most this share of the shown prices' span beyond them."""
+"""An annotation's price enlarges the scale if it is at most this share of the shown prices' span beyond them."""
 
 
 class Corner(NamedTuple):
@@ -78,7 +76,7 @@ class Panel:
     more: tuple[Computed, ...] = ()
     """Further indicators with the same scale."""
     marks: tuple[Mark, ...] = ()
-    """The latest values of lines, and the prices of drawings."""
+    """The latest values of lines, and the prices of annotations."""
     corner: Corner = Corner(0.0, 0.0, 0.0)
 
     @property
@@ -88,7 +86,7 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ChartPicture:
     """The bars of a chart, its look, and where each bar is drawn."""
 
     bars: Bars
@@ -104,7 +102,7 @@ class Picture:
     plot: Box
     """The area of all panels, without the axes."""
     times: list[TimeTick]
-    options: Options = field(default_factory=Options)
+    options: ChartOptions = field(default_factory=ChartOptions)
     plots: Mapping[str, StudyPlot] = field(default_factory=dict)
     """How indicators are drawn that a config has asked for, by the key of their request."""
     previous_close: float | None = None
@@ -146,11 +144,11 @@ def heights(whole: float, count: int, price: float | None = None) -> list[tuple[
 
 
 def price_panel(
-    area: Box, picture: Picture, overlays: list[Computed], corner: Corner, drawn: Sequence[float] = ()
+    area: Box, picture: ChartPicture, overlays: list[Computed], corner: Corner, drawn: Sequence[float] = ()
 ) -> Panel:
     """Returns the price panel, with a scale that keeps the price clear of the legend.
 
-    `drawn` are the prices of drawings. Those close to the bars enlarge the scale, the others do not.
+    `drawn` are the prices of annotations. Those close to the bars enlarge the scale, the others do not.
     """
     candles, look = picture.candles, picture.look
     prices = [candles.close] if look.style in CLOSE_STYLES else [candles.high, candles.low]
@@ -174,7 +172,7 @@ def price_panel(
     return Panel(area, scale, format_of(picture, ticks), ticks, corner=corner)
 
 
-def format_of(picture: Picture, ticks: Sequence[float] = ()) -> NumberFormat:
+def format_of(picture: ChartPicture, ticks: Sequence[float] = ()) -> NumberFormat:
     """Returns the format of prices on the scale of the look, and of the axis with these ticks."""
     base = picture.base
     if base is not None and picture.look.price_scale == "indexed":

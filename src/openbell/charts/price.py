@@ -1,12 +1,14 @@
-"""Draws the price in each of its styles, and the volume below it."""
+"""Draws the price in each of its styles, and the volume below it.
+
+Two lines that colour the area between them also get their intersections as points, so that colours can change exactly there.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from openbell.charts.intersections import masked, with_intersections
-from openbell.charts.panels import Picture
+from openbell.charts.panels import ChartPicture
 from openbell.charts.scales import Scale
 from openbell.charts.scene import Band, Box, Boxes, Color, Dot, Layer, Stroke
 from openbell.charts.themes import faded, mixed
@@ -29,7 +31,7 @@ def candles_of(bars: Bars, style: str, whole: Bars | None) -> Bars:
     return Bars(bars.instrument, bars.timeframe, bars.time, opened, high, low, close, bars.volume)
 
 
-def price(layer: Layer, picture: Picture, scale: Scale) -> None:
+def price(layer: Layer, picture: ChartPicture, scale: Scale) -> None:
     """Draws the bars in the style of the look."""
     style, theme = picture.look.style, picture.theme
     close = scale.y(picture.bars.close)
@@ -51,18 +53,18 @@ def price(layer: Layer, picture: Picture, scale: Scale) -> None:
         _candles(layer, picture, scale, hollow=style == "hollow")
 
 
-def price_color(picture: Picture, rising: bool) -> Color:
+def price_color(picture: ChartPicture, rising: bool) -> Color:
     """Returns the colour of a bar that rises or falls."""
     colors, theme = picture.options.candles, picture.theme
     return (colors.up or theme.up) if rising else (colors.down or theme.down)
 
 
-def last_color(picture: Picture) -> Color:
+def last_color(picture: ChartPicture) -> Color:
     """Returns the colour of the last candle, which its price at the axis and in the legend have too."""
     return price_color(picture, bool(_rising(picture)[-1]))
 
 
-def _rising(picture: Picture) -> npt.NDArray[np.bool_]:
+def _rising(picture: ChartPicture) -> npt.NDArray[np.bool_]:
     """Returns True for the candles in the colour of rising prices: they close at their open or higher.
 
     Hollow candles are compared with the close before instead: whether they are filled shows their open.
@@ -74,17 +76,17 @@ def _rising(picture: Picture) -> npt.NDArray[np.bool_]:
     return np.asarray(bars.close >= np.concatenate((first, bars.close[:-1])))
 
 
-def _line(layer: Layer, picture: Picture, close: Values) -> None:
+def _line(layer: Layer, picture: ChartPicture, close: Values) -> None:
     layer.items.append(Stroke(picture.x, close, picture.theme.accent, 2.0))
     _lone_dot(layer, picture, close)
 
 
-def _lone_dot(layer: Layer, picture: Picture, close: Values) -> None:
+def _lone_dot(layer: Layer, picture: ChartPicture, close: Values) -> None:
     if len(close) == 1:
         layer.items.append(Dot(float(picture.x[0]), float(close[0]), _LONE, picture.theme.accent))
 
 
-def _baseline(layer: Layer, picture: Picture, close: Values) -> None:
+def _baseline(layer: Layer, picture: ChartPicture, close: Values) -> None:
     """Draws the close green above the first close and red below it."""
     base = np.full(len(close), close[0] if len(close) else 0.0)
     x, line, level = with_intersections(picture.x, close, base)
@@ -96,7 +98,7 @@ def _baseline(layer: Layer, picture: Picture, close: Values) -> None:
     _lone_dot(layer, picture, close)
 
 
-def _candles(layer: Layer, picture: Picture, scale: Scale, *, hollow: bool) -> None:
+def _candles(layer: Layer, picture: ChartPicture, scale: Scale, *, hollow: bool) -> None:
     bars = picture.candles
     body = body_width(picture.slot)
     left = np.floor(picture.x - body / 2)
@@ -125,7 +127,7 @@ def _candles(layer: Layer, picture: Picture, scale: Scale, *, hollow: bool) -> N
             layer.items.append(inner)
 
 
-def _high_low(layer: Layer, picture: Picture, scale: Scale) -> None:
+def _high_low(layer: Layer, picture: ChartPicture, scale: Scale) -> None:
     """Draws a box from the low to the high of each bar, green if it closed higher than it opened."""
     bars = picture.bars
     body = body_width(picture.slot)
@@ -137,7 +139,7 @@ def _high_low(layer: Layer, picture: Picture, scale: Scale) -> None:
         layer.items.append(Boxes(x, top[chosen], x + body, bottom[chosen], color))
 
 
-def _columns(layer: Layer, picture: Picture, close: Values, bottom: float) -> None:
+def _columns(layer: Layer, picture: ChartPicture, close: Values, bottom: float) -> None:
     """Draws a column up to each close, green if it is not lower than the close before."""
     body = body_width(picture.slot)
     left = np.floor(picture.x - body / 2)
@@ -153,7 +155,7 @@ def body_width(slot: float) -> int:
     return width if width % 2 or width < 3 else width - 1
 
 
-def _ohlc(layer: Layer, picture: Picture, scale: Scale) -> None:
+def _ohlc(layer: Layer, picture: ChartPicture, scale: Scale) -> None:
     bars = picture.bars
     arm = max(1.0, np.floor(min(picture.slot * 0.36, _WIDEST_BODY / 2)))
     x = np.floor(picture.x)
@@ -166,7 +168,7 @@ def _ohlc(layer: Layer, picture: Picture, scale: Scale) -> None:
         layer.items.append(Boxes(at + 1, np.floor(close[chosen]), at + 1 + arm, np.floor(close[chosen]) + 1, color))
 
 
-def volume(layer: Layer, picture: Picture, area: Box) -> None:
+def volume(layer: Layer, picture: ChartPicture, area: Box) -> None:
     """Draws the volume as pale bars at the bottom of the price panel."""
     bars = picture.bars
     highest = float(bars.volume.max(initial=0)) or 1.0
@@ -178,3 +180,21 @@ def volume(layer: Layer, picture: Picture, area: Box) -> None:
         x = left[chosen]
         bottom = np.full(len(x), area.bottom)
         layer.items.append(Boxes(x, top[chosen], x + body, bottom, mixed(color, picture.theme.background, 0.35)))
+
+
+def with_intersections(x: Values, one: Values, two: Values) -> tuple[Values, Values, Values]:
+    """Returns the x and both lines with a point added wherever the lines intersect."""
+    apart = one - two
+    before = np.flatnonzero(apart[:-1] * apart[1:] < 0)
+    if not len(before):
+        return x, one, two
+    after = before + 1
+    share = apart[before] / (apart[before] - apart[after])
+    meet = one[before] + share * (one[after] - one[before])
+    between = x[before] + share * (x[after] - x[before])
+    return np.insert(x, after, between), np.insert(one, after, meet), np.insert(two, after, meet)
+
+
+def masked(chosen: npt.NDArray[np.bool_], values: Values) -> Values:
+    """Returns the chosen values and NaN elsewhere."""
+    return np.where(chosen, values, np.nan)

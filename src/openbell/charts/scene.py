@@ -111,7 +111,7 @@ class Scene:
     background: Color
     layers: list[Layer] = field(default_factory=list)
     outside: list[int] = field(default_factory=list)
-    """The positions of the drawings of a config of which nothing is seen, because their times or prices are not shown."""
+    """The positions of the annotations of a config of which nothing is seen, because their times or prices are not shown."""
 
     def layer(self, clip: Box | None = None) -> Layer:
         """Adds a layer on top of the others and returns it."""

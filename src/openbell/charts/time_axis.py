@@ -11,11 +11,22 @@ import numpy as np
 from openbell.charts import fonts
 from openbell.charts.zones import zone_text
 from openbell.market.bars import Bars
-from openbell.market.currency_days import days_at
 from openbell.market.instruments import AssetClass
 from openbell.market.session_table import Times
 from openbell.market.sessions import EASTERN
-from openbell.market.trading_days import by_currency_day
+from openbell.market.trading_days import by_currency_day, currency_days_at
+
+_DAY = 86400
+_WIDEST = {"second": "00:00", "day": "30", "date": "30", "week": "30", "month": "May", "year": "2000"}
+_SPACE = {"second": 44.0, "day": 30.0, "date": 30.0, "week": 30.0, "month": 9.0, "year": 9.0}
+"""The least space between two labels of a step, in pixels. Months are closer, so that every month is shown if it fits."""
+_LEAST_SHARE, _WIDE = 0.55, 1000.0
+"""The share of that space on the narrowest charts, and the width in pixels from which on charts have all of it."""
+_LEAST_SPACE = 8.0
+"""Between a label of a longer period and one of the step."""
+_RANK = {"second": 1, "day": 2, "date": 2, "week": 2, "month": 3, "year": 4}
+_ONE_OFFSET = 60 * _DAY
+"""Seconds. If a span is shorter and both ends have the same UTC offset, the offset does not change in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +46,6 @@ class _Step(NamedTuple):
     seconds: int
 
 
-_DAY = 86400
 _STEPS = (
     *(_Step("second", each, each) for each in (60, 120, 300, 600, 900, 1800)),
     *(_Step("second", each * 3600, each * 3600) for each in (1, 2, 3, 4, 6, 12)),
@@ -46,16 +56,6 @@ _STEPS = (
     *(_Step("month", months, days * _DAY) for months, days in ((1, 30), (2, 60), (3, 91), (6, 182))),
     *(_Step("year", years, years * 365 * _DAY) for years in (1, 2, 5, 10, 20, 50)),
 )
-_WIDEST = {"second": "00:00", "day": "30", "date": "30", "week": "30", "month": "May", "year": "2000"}
-_SPACE = {"second": 44.0, "day": 30.0, "date": 30.0, "week": 30.0, "month": 9.0, "year": 9.0}
-"""The least space between two labels of a step, in pixels. Months are closer, so that every month is shown if it fits."""
-_LEAST_SHARE, _WIDE = 0.55, 1000.0
-"""The share of that space on the narrowest charts, and the width in pixels from which on charts have all of it."""
-_LEAST_SPACE = 8.0
-"""Between a label of a longer period and one of the step."""
-_RANK = {"second": 1, "day": 2, "date": 2, "week": 2, "month": 3, "year": 4}
-_ONE_OFFSET = 60 * _DAY
-"""Seconds. If a span is shorter and both ends have the same UTC offset, the offset does not change in between."""
 
 
 def zone_of(bars: Bars, asked: tzinfo | None = None) -> tzinfo:
@@ -168,7 +168,7 @@ def _clock(bars: Bars, zone: tzinfo | None) -> Times:
     """Returns the times of bars on the wall clock of the axis, in seconds."""
     time = bars.time
     if by_currency_day(bars.instrument, bars.timeframe):
-        return days_at(time) * _DAY
+        return currency_days_at(time) * _DAY
     if not bars.timeframe.intraday:
         return time
     zone = zone_of(bars, zone)

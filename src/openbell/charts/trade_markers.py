@@ -6,10 +6,10 @@ import numpy as np
 
 from openbell.backtest.rules import END
 from openbell.backtest.trades import Indexes, Trades
-from openbell.charts.panels import Panel, Picture
+from openbell.charts.panels import ChartPicture, Panel
 from openbell.charts.scene import Band, Color, Layer, Stroke
 from openbell.charts.themes import faded
-from openbell.strategies.spec import Side
+from openbell.strategies.spec import PositionSide
 
 MAX_DRAWN = 400
 """More trades cannot be told apart. Those with the largest profits and losses are drawn."""
@@ -24,14 +24,16 @@ def drawn_trades(trades: Trades) -> Indexes:
     return np.sort(np.argsort(-np.abs(trades.profit), kind="stable")[:MAX_DRAWN])
 
 
-def draw_trades(trades: Trades, layer: Layer, picture: Picture, panel: Panel, entry_color: Color | None = None) -> None:
+def draw_trades(
+    trades: Trades, layer: Layer, picture: ChartPicture, panel: Panel, entry_color: Color | None = None
+) -> None:
     """Draws trades whose indexes refer to the picture's bars. A trade that is open at the end has no arrow at its exit.
 
     Entries have the accent colour unless another is given; exits and lines are green for a profit and red for a loss.
     """
     opened = entry_color or picture.theme.accent
     theme, bars, scale = picture.theme, picture.candles, panel.scale
-    long = trades.side is Side.LONG
+    long = trades.side is PositionSide.LONG
     below, above = scale.y(bars.low) + GAP, scale.y(bars.high) - GAP
     for at in drawn_trades(trades).tolist():
         entered, left = int(trades.entry_index[at]), int(trades.exit_index[at])

@@ -28,11 +28,13 @@ def zone_called(name: str) -> tzinfo:
         return UTC
     found = zone_names().get(name.lower())
     if found is None:
-        raise InvalidParameter(f"timezone must be a name such as America/New_York, not {name[:_SHOWN]!r}{advice(name)}")
+        raise InvalidParameter(
+            f"timezone must be a name such as America/New_York, not {name[:_SHOWN]!r}{zone_advice(name)}"
+        )
     return UTC if found in _UTC else ZoneInfo(found)
 
 
-def advice(name: str) -> str:
+def zone_advice(name: str) -> str:
     """Returns a hint with the time zone whose name, or whose city, is closest; empty if none is close."""
     wanted = name[:_SHOWN].strip().replace(" ", "_")
     cities = {each.rpartition("/")[2].lower(): each for each in sorted(zone_names().values())}

@@ -62,7 +62,7 @@ def equity_picture(done: Ran, file: Path) -> bytes:
 
 def report_page(done: Ran, _file: Path) -> bytes:
     """Returns the page. Raises `NotFinite`."""
-    from openbell.charts.report import Overfitting, Report, page
+    from openbell.charts.report import BacktestReport, OverfittingNotes, page
 
-    luck = Overfitting(done.overfitting) if done.overfitting else None
-    return page(Report(done.strategy, done.found, done.setup, done.data, done.source, luck)).encode()
+    luck = OverfittingNotes(done.overfitting) if done.overfitting else None
+    return page(BacktestReport(done.strategy, done.found, done.setup, done.data, done.source, luck)).encode()

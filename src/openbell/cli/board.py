@@ -17,9 +17,8 @@ from openbell.market.bars import Bars
 from openbell.market.digits import average
 from openbell.market.errors import OpenbellError
 from openbell.market.instruments import Instrument
-from openbell.market.percent_change import percent_change
 from openbell.market.plural import counted
-from openbell.market.previous_close import previous_close
+from openbell.market.price_history import percent_change, previous_close
 from openbell.market.sessions import Phase, next_open, phase
 from openbell.market.timeframes import Timeframe
 from openbell.signals.crossings import NEEDED

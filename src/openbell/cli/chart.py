@@ -138,7 +138,7 @@ class _Wanted(NamedTuple):
 
 async def _draw(settings: Settings, asked: _Wanted, look: Look, ending: str) -> tuple[bytes, int]:
     """Returns the encoded picture and the number of bars in it."""
-    from openbell.charts.indicator_styles import parse_styled
+    from openbell.charts.styles import parse_styled
     from openbell.charts.time_axis import unused_zone_note
     from openbell.desk.desk import Desk
     from openbell.desk.pictures.charts import title_of

@@ -32,7 +32,7 @@ from openbell.market.timeframes import SHORT, Timeframe, parse_timeframe
 if TYPE_CHECKING:
     from openbell.backtest.grids import Grid
     from openbell.backtest.rules import Setup
-    from openbell.backtest.sweeps import Row, Sweep
+    from openbell.backtest.sweeps import Sweep, SweepRow
     from openbell.desk.settings import Settings
     from openbell.strategies.spec import Spec
 
@@ -188,7 +188,7 @@ def _print(found: Sweep, tried: Grid, setup: Setup, data: str, by: str, top: int
     echo_data_notes(bars, found.note, data)
 
 
-def _aligned(rows: list[Row]) -> list[str]:
+def _aligned(rows: list[SweepRow]) -> list[str]:
     """Returns the lines of a table of parameters and figures."""
     names = list(rows[0].parameters)
     cells = [[*names, *_COLUMNS]]
@@ -200,7 +200,7 @@ def _aligned(rows: list[Row]) -> list[str]:
     return ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
 
 
-def _figure(row: Row, name: str) -> str:
+def _figure(row: SweepRow, name: str) -> str:
     value = getattr(row.metrics, name)
     if value is None:
         return "–"

@@ -17,7 +17,7 @@ from openbell.desk.desk import Desk
 from openbell.market.errors import OpenbellError, StoreError
 from openbell.market.foreign_text import one_visible_line
 from openbell.market.plural import counted
-from openbell.trading.ledger import GENESIS, Fault, Head, check
+from openbell.trading.ledger import GENESIS, Head, LedgerFault, check
 
 if TYPE_CHECKING:
     from openbell.desk.settings import Settings
@@ -42,13 +42,13 @@ class Findings:
     newest: Head = Head(0, GENESIS)
     count: int = 0
     """The number of faults; `faults` has the first of them."""
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[LedgerFault] = field(default_factory=list)
     bars: BarsFound | None = None
     unread: str = ""
     """Why the bars could not be read."""
     adopted: bool = False
 
-    def add(self, found: Iterable[Fault]) -> None:
+    def add(self, found: Iterable[LedgerFault]) -> None:
         """Add faults."""
         for fault in found:
             self.count += 1
@@ -144,7 +144,7 @@ async def _verify(settings: Settings, noted: Head | None, adopt: bool, scenario:
         try:
             ends()
         except StoreError as error:
-            found.add([Fault(0, error.message)])
+            found.add([LedgerFault(0, error.message)])
             ends = tuple  # none
         heads = () if noted is None else (noted,)
         if await records.database.exists():
@@ -157,7 +157,7 @@ async def _verify(settings: Settings, noted: Head | None, adopt: bool, scenario:
                 await records.adopt(noted)
                 found.adopted = True
             except LedgerBroken as error:
-                found.add([Fault(0, error.message)])
+                found.add([LedgerFault(0, error.message)])
         return found
     finally:
         await records.close()
@@ -189,10 +189,10 @@ async def _check_ledger(
         known, ends = (heads, now.ends) if records.one_home or not adopt else ((*heads, *now.ends[:1]), ())
         with progress("checking", now.newest.seq, "entries", least=_LONG) as advance:
             found.add(faults(connection, known, ends, one_home=records.one_home, advance=advance))
-            found.add(Fault(seq, reason) for seq, reason in checkpoints.mismatches(view))
+            found.add(LedgerFault(seq, reason) for seq, reason in checkpoints.mismatches(view))
         if not now.ends and now.newest.seq and read_ends is not tuple and (records.one_home or not adopt):
             missing = f"there is no head outside the database ({records.head.path} is missing)"
-            found.add([Fault(0, f"{missing}: {records.head.verify} --adopt accepts the ledger as it is")])
+            found.add([LedgerFault(0, f"{missing}: {records.head.verify} --adopt accepts the ledger as it is")])
         return None
 
     before: LedgerEnd | None = None

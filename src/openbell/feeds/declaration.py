@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from openbell.stores.threads import Threads
 
 
+US_STOCKS = tuple(
+    "SPY QQQ IWM AAPL MSFT GOOGL AMZN META NVDA TSLA BBAI RIOT NVDX SMR APLD SOUN SERV ACHR BITQ UEC".split()
+)
+"""US stocks and funds of the chart-signals contract."""
+STOCKS_AND_CRYPTO = (*US_STOCKS, "BTC/USD", "ETH/USD")
+"""The watchlist of the chart-signals contract, for feeds that have both."""
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """A setting of one feed or broker: the variable OPENBELL_NAME, or the name in `openbell.toml`."""

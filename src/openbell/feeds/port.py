@@ -1,4 +1,4 @@
-"""The ports of feeds: `Feed` is implemented by every feed, `Feeds` also by several feeds together (`feeds.routes`)."""
+"""The ports of feeds: `Feed` is implemented by every feed, `Feeds` also by several feeds together (`feeds.registry`)."""
 
 from __future__ import annotations
 

@@ -1,18 +1,36 @@
-"""Finds all feeds: the packages in feeds/, each of which defines FEED."""
+"""Finds all feeds: the packages in feeds/, each of which defines FEED, and routes.
+
+A route names one feed for each asset class, such as `stocks=alpaca,crypto=ccxt:kraken`. It is not a feed of its own: bars
+are stored and named by the feed that delivers them.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from openbell import feeds
-from openbell.feeds.declaration import FeedKind
-from openbell.feeds.routes import parse_routes, routes_kind, source_of
-from openbell.market.errors import SettingsError
-from openbell.market.instruments import Instrument, parse
+from openbell.feeds.declaration import FeedKind, FeedParts
+from openbell.market.errors import NoSuchSeries, SettingsError, UnknownSymbol
+from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.nearest import did_you_mean
+from openbell.market.provenance import Origin, Source
+
+if TYPE_CHECKING:
+    from openbell.feeds.port import Feed, Feeds
+    from openbell.market.bars import Bars
+    from openbell.market.extras import Extra
+    from openbell.market.series import Series
+    from openbell.market.series_plan import Native
+    from openbell.market.timeframes import Timeframe
+
+
+_ALONE = frozenset({Origin.SIMULATED, Origin.REPLAY})
+"""Origins that are never mixed with others."""
 
 
 @cache
@@ -65,3 +83,113 @@ def described(feed: str, instrument: Instrument | None) -> tuple[str, str]:
     if routes and instrument is not None and (part := routes.get(instrument.asset_class)):
         feed = part
     return feed, source_of(feed_of(feed), feed)
+
+
+def parse_routes(text: str) -> dict[AssetClass, str] | None:
+    """Returns the feed of each asset class; None if the text names a single feed. Raises `SettingsError`."""
+    if "=" not in text:
+        return None
+    found: dict[AssetClass, str] = {}
+    for part in text.split(","):
+        name, _, feed = part.strip().partition("=")
+        if name not in {each.value for each in AssetClass} or not feed:
+            known = ", ".join(each.value for each in AssetClass)
+            raise SettingsError(
+                f"OPENBELL_FEED has the route {part.strip()[:60]!r}: write CLASS=FEED, with CLASS one of {known}"
+            )
+        if AssetClass(name) in found:
+            raise SettingsError(f"OPENBELL_FEED has two routes for {name}")
+        found[AssetClass(name)] = feed
+    return found
+
+
+def routes_kind(routes: Mapping[AssetClass, FeedKind], text: str) -> FeedKind:
+    """Returns the declaration of a feed that consists of others. Raises `SettingsError`."""
+    origins = {kind.origin for kind in routes.values()}
+    if len(origins) > 1 and origins & _ALONE:
+        raise SettingsError(f"OPENBELL_FEED is {text!r}: sim and replay cannot be mixed with other feeds")
+    origin = Origin.LIVE if Origin.LIVE in origins else next(iter(origins))
+    feeds = parse_routes(text) or {}
+
+    def make(parts: FeedParts) -> Feeds:
+        made: dict[tuple[str, str], Feeds] = {}
+        by_class = {}
+        for asset_class, kind in routes.items():
+            argument = feeds[asset_class].partition(":")[2]
+            key = (kind.name, argument)
+            if key not in made:
+                made[key] = kind.make(replace(parts, argument=argument))
+            by_class[asset_class] = made[key]
+        return RoutedFeed(text, origin, by_class)
+
+    described = "; ".join(f"{each.value}: {source_of(kind, feeds[each])}" for each, kind in routes.items())
+    notices = {feeds[each]: kind.notice for each, kind in routes.items() if kind.notice}
+    return FeedKind(
+        text,
+        origin,
+        "one feed for each asset class",
+        described.replace("{", "{{").replace("}", "}}"),
+        make,
+        notice="; ".join(f"{feed}: {notice}" for feed, notice in notices.items()),
+    )
+
+
+def source_of(kind: FeedKind, feed: str) -> str:
+    """Returns the description of a feed's data in payloads."""
+    return kind.source.format(argument=feed.partition(":")[2])
+
+
+class RoutedFeed:
+    """Several feeds, one for each asset class. An asset class without a route has no feed."""
+
+    def __init__(self, name: str, origin: Origin, routes: Mapping[AssetClass, Feeds]) -> None:
+        self.name = name
+        self.origin = origin
+        self._routes = routes
+        self._feeds = list(dict.fromkeys(routes.values()))
+        self.source: Source | None = next((feed.source for feed in self._feeds if feed.source), None)
+
+    def route(self, instrument: Instrument) -> Feed:
+        """Returns the feed of an instrument. Raises `UnknownSymbol` if its asset class has none."""
+        feed = self._routes.get(instrument.asset_class)
+        if feed is None:
+            raise UnknownSymbol(instrument.symbol, f"OPENBELL_FEED has no route for {instrument.asset_class.value}")
+        return feed.route(instrument)
+
+    def supports(self, instrument: Instrument) -> bool:
+        """Returns True if the instrument's feed supports it."""
+        feed = self._routes.get(instrument.asset_class)
+        return feed is not None and feed.supports(instrument)
+
+    def listed(self) -> Iterable[Instrument]:
+        """Returns those of each asset class's feed."""
+        routes = self._routes.items()
+        return [each for kind, feed in routes for each in feed.listed() if each.asset_class is kind]
+
+    async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
+        """Returns those of the instrument's feed."""
+        return await self.route(instrument).natives(instrument)
+
+    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
+        """Returns that of the instrument's feed."""
+        return self.route(instrument).count(instrument, timeframe, start, end)
+
+    def watermark(self, now: float) -> float:
+        """Returns the time up to which all feeds are complete."""
+        return min(feed.watermark(now) for feed in self._feeds)
+
+    async def history(self, series: Series, start: int, end: int) -> Bars:
+        """Returns that of the instrument's feed."""
+        return await self.route(series.instrument).history(series, start, end)
+
+    async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:
+        """Returns that of the instrument's feed."""
+        try:
+            return await self.route(instrument).extra(kind, instrument, start, end)
+        except UnknownSymbol as error:
+            raise NoSuchSeries(self.name, kind, instrument.symbol, error.message) from None
+
+    async def close(self) -> None:
+        """Close every feed."""
+        for feed in self._feeds:
+            await feed.close()

@@ -13,9 +13,8 @@ import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from openbell.market.errors import OutboundFailed, OutboundRefused
-from openbell.net.addresses import require_public
-from openbell.net.http import LARGEST_HEAD, Bounds, Fault, HttpClient, HttpFailed
-from openbell.net.outbound_urls import Target, parse_target
+from openbell.net.addresses import Target, parse_target, require_public
+from openbell.net.http import LARGEST_HEAD, HttpClient, HttpFailed, HttpFault, RequestBounds
 from openbell.net.response import Response
 
 __all__ = ["Outbound", "OutboundFailed", "OutboundRefused", "system_addresses"]
@@ -87,7 +86,7 @@ class Outbound:
         # Ours come last: nobody else chooses the Host, the encoding or the life of the connection.
         own = {"Host": target.authority, "Accept-Encoding": "identity", "Connection": "close"}
         sent = {name.lower(): value for name, value in (dict(headers) | own).items()}
-        bounds = Bounds(whole=None, connect=connect, largest=limit)
+        bounds = RequestBounds(whole=None, connect=connect, largest=limit)
         for last, address in ((address is addresses[-1], address) for address in addresses):
             literal = f"[{address}]" if ":" in address else address
             client = HttpClient(
@@ -104,9 +103,9 @@ class Outbound:
 
 
 def _failure(error: HttpFailed, limit: int) -> OutboundFailed:
-    if error.fault is Fault.LARGE_HEAD:
+    if error.fault is HttpFault.LARGE_HEAD:
         return OutboundFailed(f"the headers of the answer have more than {LARGEST_HEAD} bytes", status=error.status)
-    if error.fault is Fault.LARGE_BODY:
+    if error.fault is HttpFault.LARGE_BODY:
         return OutboundFailed(f"the answer has more than {limit} bytes", status=error.status)
     if error.status is not None:
         return OutboundFailed(f"the answer ended in its middle ({_cause(error)})", status=error.status)

@@ -30,7 +30,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Fill:
+class FilledBand:
     """A shaded region between two series."""
 
     upper: Values
@@ -119,7 +119,7 @@ class Channels:
 
     lines: tuple[Line, ...] = ()
     histogram: tuple[Line, ...] = ()
-    fills: tuple[Fill, ...] = ()
+    fills: tuple[FilledBand, ...] = ()
     hbars: tuple[HorizontalBar, ...] = ()
     divlines: tuple[Segment, ...] = ()
     signals: Sequence[Signal] = ()
@@ -134,7 +134,7 @@ class Channels:
             self,
             lines=tuple(Line(line.label, line.values[first:], line.ahead) for line in self.lines),
             histogram=tuple(Line(line.label, line.values[first:]) for line in self.histogram),
-            fills=tuple(Fill(fill.upper[first:], fill.lower[first:], fill.ahead) for fill in self.fills),
+            fills=tuple(FilledBand(fill.upper[first:], fill.lower[first:], fill.ahead) for fill in self.fills),
             hlines=tuple(level.moved(-first) for level in self.hlines),
             divlines=tuple(
                 replace(segment, x1=segment.x1 - first, x2=segment.x2 - first)

@@ -1,26 +1,43 @@
-"""Requests for indicators, and their evaluation over bars.
+"""Requests for indicators, with what they change about them, and their evaluation over bars.
 
 `parse_requests` parses and validates names, aliases and settings as clients write them. `evaluate` computes over arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from openbell.indicators.bounds import MAX_INDICATORS
-from openbell.indicators.changes import Changes
-from openbell.indicators.channels import Channels
-from openbell.indicators.registry import get
+from openbell.indicators.averages import ema, linear_weights, sma, weighted_average
+from openbell.indicators.channels import Channels, FilledBand, Line
+from openbell.indicators.registry import MAX_INDICATORS, get
 from openbell.indicators.spec import Finer, Indicator, Setting
-from openbell.market.bars import Bars
+from openbell.market.bars import Bars, Values
 from openbell.market.errors import InvalidParameter
 from openbell.market.extras import Extra
 from openbell.market.timeframes import Timeframe
 
 NO_VOLUME = "no volume in these bars"
+PRICE_SOURCES: dict[str, Callable[[Bars], Values]] = {
+    "close": lambda bars: bars.close,
+    "open": lambda bars: bars.open,
+    "high": lambda bars: bars.high,
+    "low": lambda bars: bars.low,
+    "hl2": lambda bars: (bars.high + bars.low) / 2.0,
+    "hlc3": lambda bars: (bars.high + bars.low + bars.close) / 3.0,
+    "ohlc4": lambda bars: (bars.open + bars.high + bars.low + bars.close) / 4.0,
+}
+"""The prices that may stand in for the close."""
+SMOOTHING_AVERAGES: dict[str, Callable[[Values, int], Values]] = {
+    "SMA": sma,
+    "EMA": ema,
+    "WMA": lambda values, length: weighted_average(values, linear_weights(length)),
+}
+"""The averages that may smooth a line."""
+SMOOTHED = "Smoothed MA"
+"""The label of the line that an average adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +47,7 @@ class IndicatorRequest:
     key: str
     indicator: Indicator
     settings: Mapping[str, Setting]
-    changes: Changes | None = None
+    changes: IndicatorChanges | None = None
     """None for the indicator as it is."""
 
     @property
@@ -129,3 +146,66 @@ def evaluate(
 def _untraded(bars: Bars) -> bool:
     """Returns True if there are bars, and none has volume, as in files of forex."""
     return len(bars) > 0 and not (bars.volume > 0.0).any()
+
+
+@dataclass(frozen=True, slots=True)
+class IndicatorChanges:
+    """The changes of one request. By default there are none."""
+
+    source: str = "close"
+    """One of `PRICE_SOURCES`: the indicator is computed on bars with this price as their close."""
+    lines: tuple[str, ...] = ()
+    """The labels of the lines that are kept; all of them if empty."""
+    average: str = ""
+    """One of `SMOOTHING_AVERAGES`: adds a line `SMOOTHED`, this average of the first line. Empty for none."""
+    average_length: int = 1
+    offset: int = 0
+    """Bars by which everything is moved to the right; to the left if negative."""
+
+    @property
+    def warmup(self) -> int:
+        """Bars that are needed in addition to those of the indicator."""
+        return max(0, self.offset) + (self.average_length if self.average else 0)
+
+    def before(self, bars: Bars) -> Bars:
+        """Returns the bars to compute on."""
+        return bars if self.source == "close" else replace(bars, close=PRICE_SOURCES[self.source](bars))
+
+    def after(self, channels: Channels, count: int) -> Channels:
+        """Returns the changed result for `count` bars."""
+        if self.lines:
+            kept, steps = (
+                tuple(line for line in lines if line.label in self.lines)
+                for lines in (channels.lines, channels.histogram)
+            )
+            channels = replace(channels, lines=kept, histogram=steps, fills=())
+        if self.average and channels.lines:
+            smooth = SMOOTHING_AVERAGES[self.average](channels.lines[0].values, self.average_length)
+            channels = replace(channels, lines=(*channels.lines, Line(SMOOTHED, smooth)))
+        return moved(channels, self.offset, count) if self.offset else channels
+
+
+def moved(channels: Channels, by: int, count: int) -> Channels:
+    """Returns the channels moved by a number of bars. What leaves the bars is cut off."""
+
+    def shifted(values: Values) -> Values:
+        out = np.full(len(values), np.nan)
+        if by > 0:
+            out[by:] = values[:-by]
+        else:
+            out[:by] = values[-by:]
+        return out
+
+    return replace(
+        channels,
+        lines=tuple(Line(line.label, shifted(line.values)) for line in channels.lines),
+        histogram=tuple(Line(line.label, shifted(line.values)) for line in channels.histogram),
+        fills=tuple(FilledBand(shifted(fill.upper), shifted(fill.lower)) for fill in channels.fills),
+        hlines=tuple(each.moved(by) for each in channels.hlines),
+        divlines=tuple(
+            replace(each, x1=each.x1 + by, x2=each.x2 + by)
+            for each in channels.divlines
+            if each.x1 + by >= 0 and each.x2 + by < count
+        ),
+        signals=tuple(each.moved(by) for each in channels.signals if 0 <= each.index + by < count),
+    )

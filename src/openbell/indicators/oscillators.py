@@ -6,8 +6,7 @@ import numpy as np
 
 from openbell.indicators.catalogue.rsi import rsi
 from openbell.indicators.float_ties import at_least, at_most
-from openbell.indicators.highs_and_lows import highest, highest_so_far, lowest
-from openbell.indicators.windows import window_sum
+from openbell.indicators.windows import highest, highest_so_far, lowest, window_sum
 from openbell.market.bars import Bars, Values
 
 ROUNDING = 1e-10

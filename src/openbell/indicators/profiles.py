@@ -1,11 +1,15 @@
-"""Profiles: the volume traded at each price, or the number of periods that touched it.
+"""Profiles: the volume traded at each price, or the number of periods that touched it, with the value area.
 
 The price range of a session is divided into rows of equal height. A bar's volume is spread evenly over the prices between
 its low and its high, so a row gets the share of the bar's range that lies within it.
+
+Volumes that differ by less than a billionth of all the volume count as equal. Rows that hold the same bars are equal but for
+rounding, and the order in which volumes were added must not decide between them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -16,12 +20,11 @@ from openbell.indicators.channels import Channels, HorizontalBar, Level, Segment
 from openbell.indicators.float_ties import TOLERANCE
 from openbell.indicators.regular_hours import session_days, session_rows
 from openbell.indicators.spec import Finer, Parameter
-from openbell.indicators.value_area import VALUE_AREA, control_row, value_area
 from openbell.market.bars import Bars, Values, ends_of
-from openbell.market.currency_days import opens_on
 from openbell.market.instruments import AssetClass
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_days import currency_opens_on
 
 SESSIONS = ("daily", "weekly", "hourly")
 SESSION_PARAMETERS = (Parameter("bins", 24, 1, 200), Parameter("session", "daily", choices=SESSIONS))
@@ -49,6 +52,12 @@ _FINER = {
 """The length of each kind of session in seconds, and the bars that show where it traded, the best first."""
 
 Indices = npt.NDArray[np.intp]
+VALUE_AREA = 0.7
+"""The least share of the volume in the value area."""
+EQUAL = 1e-9
+"""Volumes that differ by less than this share of all the volume are equal."""
+
+Rows = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +117,7 @@ def places_of(finer: Bars, bars: Bars) -> Indices:
     if not bars.timeframe.intraday and finer.instrument.asset_class is AssetClass.STOCK:
         begun = day
     elif not bars.timeframe.intraday and finer.instrument.asset_class is AssetClass.FOREX:
-        begun = np.where(day >= 0, opens_on(np.maximum(day, 0)), -1)
+        begun = np.where(day >= 0, currency_opens_on(np.maximum(day, 0)), -1)
     place = np.searchsorted(bars.time, begun, side="right") - 1
     inside = (place >= 0) & (day >= 0)
     inside &= begun < np.append(ends_of(bars), 0)[place]
@@ -274,3 +283,53 @@ def session_channels(
         for place, level in enumerate(found)
     )
     return Channels(hbars=tuple(hbars), divlines=segments, hlines=levels.get(len(amounts) - 1, ()))
+
+
+def control_row(volumes: Values, traded: float | Values) -> Rows:
+    """The lowest row with the most volume, along the first axis. `traded` is all the volume."""
+    rows: Rows = (volumes >= volumes.max(axis=0) - EQUAL * traded).argmax(axis=0)
+    return rows
+
+
+def value_area(below: Sequence[float], control: int, share: float = VALUE_AREA) -> tuple[int, int]:
+    """The first and last row of the area around the row `control` that holds this share of the volume.
+
+    `below` is the volume below each edge of the rows, from 0 to all the volume. The area grows by the two rows above or the
+    two rows below, whichever have more volume; by those above if both have the same.
+    """
+    first, last, top = control, control, len(below) - 2
+    slack = EQUAL * below[-1]
+    wanted = share * below[-1] - slack
+    while below[last + 1] - below[first] < wanted:
+        lower = first - 2 if first > 2 else 0
+        upper = min(top, last + 2)
+        above, beneath = below[upper + 1] - below[last + 1], below[first] - below[lower]
+        if last < top and (first == 0 or above >= beneath - slack):
+            last = upper
+        else:
+            first = lower
+    return first, last
+
+
+def value_areas(below: Values, control: Rows) -> tuple[Rows, Rows]:
+    """`value_area` of many profiles: `below` has a row per edge and a column per profile."""
+    firsts, lasts = control.copy(), control.copy()
+    slacks = EQUAL * below[-1]
+    wanted = VALUE_AREA * below[-1] - slacks
+    top, flat = len(below) - 2, np.ascontiguousarray(below.T).ravel()
+    starts = np.arange(len(control)) * len(below)
+    some = np.arange(len(control))  # the areas that still grow
+    first, last = firsts, lasts
+    while True:
+        end_of_last, start_of_first = flat[starts + last + 1], flat[starts + first]
+        small = np.flatnonzero(end_of_last - start_of_first < wanted)
+        if not len(small):
+            return firsts, lasts
+        some, starts, first, last, end_of_last, start_of_first, wanted, slacks = (
+            each[small] for each in (some, starts, first, last, end_of_last, start_of_first, wanted, slacks)
+        )
+        lower, upper = np.maximum(first - 2, 0), np.minimum(last + 2, top)
+        above, beneath = flat[starts + upper + 1] - end_of_last, start_of_first - flat[starts + lower]
+        up = (last < top) & ((first == 0) | (above >= beneath - slacks))
+        first, last = np.where(up, first, lower), np.where(up, upper, last)
+        firsts[some], lasts[some] = first, last

@@ -8,12 +8,13 @@ import re
 from functools import cache
 
 from openbell.indicators import catalogue
-from openbell.indicators.names import plain, suggestion
-from openbell.indicators.spec import Indicator
+from openbell.indicators.spec import Indicator, plain, suggestion
 from openbell.market.errors import InvalidParameter
 
 _NUMBERED = re.compile(r"([A-Za-z][A-Za-z _-]*?)[ _(-]*([0-9]{1,5})\)?")
 """A name and a number: ema50, EMA(50), ema_50."""
+MAX_INDICATORS = 24
+"""The most indicators of one request."""
 
 
 @cache

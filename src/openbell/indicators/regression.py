@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from openbell.indicators.sums import total
-from openbell.indicators.windows import bases_of, blocks_of, distances_of, joined, per_bar
+from openbell.indicators.windows import bases_of, blocks_of, distances_of, joined, per_bar, total
 from openbell.market.bars import Values
 
 LITTLE = 0.01

@@ -1,4 +1,5 @@
-"""Trading days: the one that each bar belongs to, and the part of a stock's bar that was traded in regular hours.
+"""Trading days: the one that each bar belongs to, the part of a stock's bar in regular hours, and sums that restart each
+day.
 
 Bars of up to 30 minutes lie entirely inside or outside regular hours. Buckets are anchored to UTC midnight, so longer bars
 may contain the opening or the closing; their regular part can only be computed from minutes.
@@ -12,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.market.bars import Bars, Values, resample
-from openbell.market.currency_days import days_at
 from openbell.market.errors import DataError
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.session_table import SessionTable, Times, table_for
+from openbell.market.trading_days import currency_days_at
 
 _DAY = 86400
 _NOTHING = (nan, nan, nan, nan, 0.0)
@@ -46,7 +47,7 @@ def session_days(bars: Bars) -> Times:
     if bars.instrument.asset_class is AssetClass.CRYPTO:
         return bars.time // _DAY
     if bars.instrument.asset_class is AssetClass.FOREX:
-        return days_at(bars.time, min(bars.timeframe.seconds, _DAY))
+        return currency_days_at(bars.time, min(bars.timeframe.seconds, _DAY))
     table, row = session_rows(bars)
     return np.append(table.open, -1)[row]
 
@@ -107,3 +108,28 @@ def regular_part_from_minutes(bars: Bars, minutes: Bars) -> Bars:
 def typical_price(bars: Bars) -> Values:
     """The mean of high, low and close; 0 (not NaN) for bars without trades, so that sums ignore them."""
     return np.where(bars.volume > 0.0, (bars.high + bars.low + bars.close) / 3.0, 0.0)
+
+
+def day_starts(day: Times) -> Times:
+    """The index of the first bar of each run of equal days."""
+    return np.flatnonzero(np.concatenate((np.full(min(1, len(day)), fill_value=True), day[1:] != day[:-1])))
+
+
+def day_sums(values: Values, begins: Times) -> Values:
+    """The sum since the latest of `begins`, this bar included.
+
+    Loops over the days, or over the bars of the longest day, whichever are fewer: daily bars are many days of one bar.
+    """
+    out = values.copy()
+    if not len(begins):
+        return out
+    ends = np.append(begins[1:], len(values))
+    sizes = ends - begins
+    if len(begins) <= (longest := int(sizes.max())):
+        for first, last in zip(begins.tolist(), ends.tolist(), strict=True):
+            out[first:last] = np.cumsum(values[first:last])
+    else:
+        for place in range(1, longest):
+            at = begins[sizes > place] + place
+            out[at] += out[at - 1]
+    return out

@@ -16,7 +16,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from openbell.indicators.channels import Signal
+from openbell.indicators.channels import Direction, Signal
 from openbell.indicators.float_ties import OSCILLATOR, Mask, above, at_least
 from openbell.market.bars import Values
 
@@ -24,6 +24,8 @@ Rule = tuple[str, Mask, Values | float]
 """Label, condition and value of a signal. The value may be the same for all bars."""
 Rules = Callable[..., Sequence[Rule]]
 """(values at the previous bars, values at the bars, *settings)."""
+FLIP_SIGNALS = {"flip_up": Direction.UP, "flip_down": Direction.DOWN}
+_UP, _DOWN = FLIP_SIGNALS
 
 
 def crosses_above(before: Values, other_before: Values, values: Values, other: Values) -> Mask:
@@ -85,3 +87,18 @@ def signals_at(label: str, indexes: npt.NDArray[np.intp], values: Values) -> lis
 def sort_by_bar(groups: Iterable[list[Signal]]) -> tuple[Signal, ...]:
     """All signals of the groups, sorted by bar; signals of one bar keep the order of the groups."""
     return tuple(sorted(chain.from_iterable(groups), key=attrgetter("index")))
+
+
+def flip_rules(before: Sequence[Values], now: Sequence[Values]) -> Sequence[Rule]:
+    """A flip is a change between the sides 1 (up) and −1 (down). The values are the side and the value of the signal."""
+    side_before, side, value = before[0], now[0], now[1]
+    return (
+        (_UP, (side_before < 0.0) & (side > 0.0), value),
+        (_DOWN, (side_before > 0.0) & (side < 0.0), value),
+    )
+
+
+def flips(side: Values, values: Values) -> Sequence[Signal]:
+    """A signal at each bar whose side differs from the previous side. Bars of side 0 are skipped."""
+    taken = np.maximum.accumulate(np.where(side != 0.0, np.arange(len(side)), 0))
+    return array_signals(flip_rules, (side[taken], values))

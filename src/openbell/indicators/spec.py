@@ -5,13 +5,14 @@ No value depends on later bars: tests check this for every indicator of the regi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import NamedTuple
 
 from openbell.indicators.channels import Channels, Direction
-from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.names import plain
 from openbell.indicators.regular_hours import regular_part
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
@@ -21,6 +22,9 @@ from openbell.market.timeframes import Timeframe
 
 Number = int | float
 Setting = int | float | str | bool
+_ALMOST_EQUAL = 0.8
+_COMMON = 3
+"""A word in the names of more indicators than this, such as `average` or `channel`, distinguishes none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,3 +184,50 @@ class Indicator:
         if self.regular:
             given["regular"] = regular_part(bars) if regular is None else regular
         return self.compute(bars, **given, **self.settings(**overrides))
+
+
+class Unit(Enum):
+    """What the values of a pair are: it decides which differences are rounding alone."""
+
+    PRICE = "price"
+    VOLUME = "volume"
+    RATIO = "ratio"
+    """Shares, per cent and other numbers that do not grow with the price."""
+
+
+class LinePair(NamedTuple):
+    """Two lines, by their labels."""
+
+    line: str
+    other: str
+    unit: Unit = Unit.RATIO
+
+
+def plain(name: str) -> str:
+    """The letters and digits of a name in lower case, by which names are compared."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def words(name: str) -> frozenset[str]:
+    """The words of a name in lower case and in the singular."""
+    return frozenset(word.removesuffix("s") for word in re.findall(r"[a-z0-9]+", name.lower()))
+
+
+def suggestion(name: str, known: Mapping[str, Collection[str]]) -> str:
+    """Returns "; did you mean 'rsi'?", or "" if no name is near. `known` has the other names of each name.
+
+    A misspelt name comes first, then a name that shares a rare word. Similar letters count only for names of one word:
+    the words of a longer one would match any name that ends alike.
+    """
+    every = [each for key, others in known.items() for each in (key, *others)]
+    asked = name[:80].strip().lower()
+    found = did_you_mean(asked.replace(" ", "_"), every, _ALMOST_EQUAL)
+    return found or _by_words(asked, known) or (did_you_mean(asked, every) if len(words(asked)) == 1 else "")
+
+
+def _by_words(name: str, known: Mapping[str, Collection[str]]) -> str:
+    of_each = {key: frozenset[str]().union(*map(words, (key, *others))) for key, others in known.items()}
+    count = Counter(word for each in of_each.values() for word in each)
+    asked = {word for word in words(name) if len(word) > 1 and count[word] <= _COMMON}
+    near = max(of_each, key=lambda key: len(asked & of_each[key]))
+    return f"; did you mean {near!r}?" if asked & of_each[near] else ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from openbell.indicators.highs_and_lows import highest
+from openbell.indicators.windows import highest
 from openbell.market.bars import Bars, Values
 from openbell.market.session_table import Times
 

@@ -1,4 +1,4 @@
-"""Sums and simple averages of the latest values.
+"""Sums, averages, deviations and extremes of the latest values.
 
 The values are divided into blocks as long as the window: a window is the end of one block and the start of the next, and
 both parts are running sums within their block. So the cost of a value does not depend on the length, values outside the
@@ -7,10 +7,12 @@ window have no effect on the result, and the average of equal values is exactly 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 
+from openbell.indicators.ta_lib import talib
 from openbell.market.bars import Values
 
 SHORT = 24
@@ -118,3 +120,87 @@ def per_bar(found: Values, lead: int, count: int) -> Values:
     out[lead:].reshape(found.shape[::-1])[:] = found.T
     out[: lead + len(found) - 1] = np.nan
     return out[:count]
+
+
+class Offsets:
+    """The latest `length` values less the latest one, oldest first: exactly 0 for equal values.
+
+    Computed again in each pass: to keep them would take `length` times the memory of the values.
+    """
+
+    __slots__ = ("_length", "_values")
+
+    def __init__(self, values: Values, length: int) -> None:
+        self._values = values
+        self._length = length
+
+    def __iter__(self) -> Iterator[Values]:
+        values, length = self._values, self._length
+        count = len(values) - length + 1
+        newest = values[length - 1 :]
+        return (values[age : age + count] - newest for age in range(length))
+
+
+def total(parts: Iterable[Values]) -> Values:
+    """The sum of arrays, added one after another."""
+    rest = iter(parts)
+    out = next(rest).copy()
+    for part in rest:
+        out += part
+    return out
+
+
+def weighted_sum(values: Values, weights: Sequence[float]) -> Values:
+    """The sum of the latest values times their weights, oldest first; NaN until there are enough values."""
+    out = np.full(len(values), np.nan)
+    count = len(values) - len(weights) + 1
+    if count > 0:
+        out[len(weights) - 1 :] = total(values[age : age + count] * weight for age, weight in enumerate(weights))
+    return out
+
+
+def offset_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
+    """Simple average less the latest value, and population deviation. Leading NaN are skipped.
+
+    The average itself would lose the digits of a small offset. Distances from a value of the window and their squares are
+    added up in blocks, as in `windows`. As that value is in the window, the variance is at least the squared mean distance
+    over the length: it loses no more digits than the length has.
+    """
+    lead, blocks = blocks_of(values, length)
+    before, after = (np.stack((apart, apart * apart), axis=1) for apart in distances_of(blocks))
+    sums = joined(before, after)
+    sums /= length
+    mean, variance = sums[:, 0], sums[:, 1]
+    variance -= mean * mean
+    mean += bases_of(blocks) - blocks
+    return per_bar(mean, lead, len(values)), per_bar(np.sqrt(variance), lead, len(values))
+
+
+def mean_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
+    """Simple average and population deviation. Leading NaN are skipped."""
+    offset, deviation = offset_and_deviation(values, length)
+    return values + offset, deviation
+
+
+def highest(values: Values, length: int) -> Values:
+    """The highest of the latest `length` values; NaN until there are enough."""
+    found: Values = values.copy() if length == 1 else talib.MAX(values, length)
+    return found
+
+
+def lowest(values: Values, length: int) -> Values:
+    """The lowest of the latest `length` values; NaN until there are enough."""
+    found: Values = values.copy() if length == 1 else talib.MIN(values, length)
+    return found
+
+
+def highest_so_far(values: Values, length: int) -> Values:
+    """The highest of the latest `length` values, of all values so far until there are enough."""
+    out = highest(values, length)
+    out[: length - 1] = np.maximum.accumulate(values[: length - 1])
+    return out
+
+
+def middle(high: Values, low: Values, length: int) -> Values:
+    """Half way between the highest high and the lowest low."""
+    return (highest(high, length) + lowest(low, length)) / 2.0

@@ -47,7 +47,7 @@ class Native:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PlanPart:
     """Bars of the timeframe in question that open in [start, end), and what they are made of."""
 
     base: Timeframe
@@ -65,21 +65,21 @@ def published(instrument: Instrument, base: Timeframe, native: Native, now: floa
     return bucket_start(instrument, base, now - native.delay)
 
 
-def to_fetch(series: Series, start: int, end: int, natives: Mapping[Timeframe, Native], now: float) -> list[Part]:
+def to_fetch(series: Series, start: int, end: int, natives: Mapping[Timeframe, Native], now: float) -> list[PlanPart]:
     """Returns what the feed has to deliver for the bars of a series that open in [start, end), oldest first."""
     instrument, timeframe = series.instrument, series.timeframe
     base = base_of(instrument, timeframe, natives)
     if base is None:
         return []
     if base is Timeframe.M1:
-        return [Part(base, start, end)]
+        return [PlanPart(base, start, end)]
     # The bar of the timeframe that contains the first unpublished bar of the base is made of minutes as a whole.
     final = bucket_start(instrument, timeframe, published(instrument, base, natives[base], now))
     cut = max(start, min(end, final))
-    found = [Part(base, start, cut)] if cut > start else []
+    found = [PlanPart(base, start, cut)] if cut > start else []
     # A year of minutes is too much to ask for, for a bar whose last day is published within hours.
     if not timeframe.months and Timeframe.M1 in natives and len(buckets(instrument, timeframe, cut, end)[0]):
-        found.append(Part(Timeframe.M1, cut, end))
+        found.append(PlanPart(Timeframe.M1, cut, end))
     return found
 
 
@@ -89,7 +89,7 @@ def parts_of(
     end: int,
     covered: Mapping[Timeframe, Sequence[tuple[int, int]]],
     whole_from: int | None = None,
-) -> list[Part]:
+) -> list[PlanPart]:
     """Returns what each bar of a series in [start, end) is made of, oldest first.
 
     A bar is made of the first base in the order of `bases` that covers all of it, else of minutes. `covered` has the covered
@@ -111,7 +111,9 @@ def parts_of(
     for rank in reversed(range(len(order) - 1)):
         if spans := covered.get(order[rank]):
             chosen[inside(starts, ends, spans)] = rank
-    return [Part(order[rank], int(starts[low]), int(ends[high - 1])) for rank, low, high in _runs(chosen) if rank >= 0]
+    return [
+        PlanPart(order[rank], int(starts[low]), int(ends[high - 1])) for rank, low, high in _runs(chosen) if rank >= 0
+    ]
 
 
 def buckets(instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> tuple[Times, Times]:

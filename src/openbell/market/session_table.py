@@ -1,6 +1,6 @@
 """Sessions as numpy columns, to find the session of many bar times at once.
 
-The trading days of currencies have the same columns (`market.currency_days`); a day of theirs is regular from end to end.
+The trading days of currencies have the same columns (`market.trading_days`); a day of theirs is regular from end to end.
 """
 
 from __future__ import annotations

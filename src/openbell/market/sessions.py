@@ -37,7 +37,7 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class StockSession:
     """One trading day of US stocks; times in epoch seconds. `premarket` and `open` are starts, `close` and `end` ends."""
 
     day: date
@@ -72,16 +72,16 @@ def midnight(day: date) -> int:
 
 
 @lru_cache(maxsize=64)
-def sessions_of(year: int) -> tuple[Session, ...]:
+def sessions_of(year: int) -> tuple[StockSession, ...]:
     """Returns all sessions of a year, oldest first."""
     half = half_days(year)
     return tuple(_session(day, day in half) for day in trading_days(year))
 
 
-def _session(day: date, half: bool) -> Session:
+def _session(day: date, half: bool) -> StockSession:
     start = midnight(day)
     close, end = (HALF_CLOSE, HALF_END) if half else (CLOSE, END)
-    return Session(day, start + PREMARKET, start + OPEN, start + close, start + end)
+    return StockSession(day, start + PREMARKET, start + OPEN, start + close, start + end)
 
 
 @lru_cache(maxsize=64)
@@ -90,7 +90,7 @@ def _opens(year: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=64)
-def _by_day(year: int) -> dict[date, Session]:
+def _by_day(year: int) -> dict[date, StockSession]:
     return {session.day: session for session in sessions_of(year)}
 
 
@@ -99,7 +99,7 @@ def eastern(epoch: float) -> datetime:
     return datetime.fromtimestamp(epoch, UTC).astimezone(EASTERN)
 
 
-def session_on(day: date) -> Session | None:
+def session_on(day: date) -> StockSession | None:
     """Returns the session of that Eastern date; None if stocks do not trade."""
     return _by_day(day.year).get(day)
 
@@ -110,7 +110,7 @@ def stock_phase(epoch: float) -> Phase:
     return session.phase(epoch) if session else Phase.CLOSED
 
 
-def next_open(epoch: float) -> Session | None:
+def next_open(epoch: float) -> StockSession | None:
     """Returns the first session whose regular hours begin after `epoch`."""
     year = eastern(epoch).year
     for candidate in (year, year + 1):

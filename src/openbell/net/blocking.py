@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from openbell.net.http import (
-    Bounds,
-    Fault,
     HttpFailed,
+    HttpFault,
     Received,
+    RequestBounds,
     build_request,
     client_options,
     failure_of,
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 class BlockingClient:
     """Sends requests to one address, and keeps connections between them. Any thread may use it."""
 
-    def __init__(self, url: str, headers: Mapping[str, str] | None = None, bounds: Bounds | None = None) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None, bounds: RequestBounds | None = None) -> None:
         self.url = url.rstrip("/")
-        self.bounds = bounds or Bounds()
+        self.bounds = bounds or RequestBounds()
         self._headers = own_headers(headers, decode=False)
         self._lock = threading.Lock()
         self._client: httpx2.Client | None = None
@@ -49,7 +49,7 @@ class BlockingClient:
         headers: Mapping[str, str] | None = None,
         params: Any = None,
         body: bytes | None = None,
-        bounds: Bounds | None = None,
+        bounds: RequestBounds | None = None,
     ) -> Response:
         """Returns the response if all of it arrives within the bounds. Raises `HttpFailed`."""
         import httpx2
@@ -90,7 +90,7 @@ class BlockingClient:
 
         with self._lock:
             if self._closed:
-                raise HttpFailed(Fault.CLOSED, "closed", sent=False)
+                raise HttpFailed(HttpFault.CLOSED, "closed", sent=False)
             if self._client is None:
                 self._client = httpx2.Client(**client_options(self.url, self.bounds))
             client = self._client

@@ -27,7 +27,7 @@ LARGEST_HEAD = 32_768
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RequestBounds:
     """What a request may take. Times are seconds."""
 
     whole: float | None = 10.0
@@ -42,7 +42,7 @@ class Bounds:
     """Until an unused connection is closed."""
 
 
-class Fault(Enum):
+class HttpFault(Enum):
     """Why there is no whole response."""
 
     UNREACHABLE = "no connection could be made"
@@ -58,7 +58,7 @@ class Fault(Enum):
 class HttpFailed(Exception):
     """There is no whole response within the bounds. The text is the class of the cause, whose own text may hold secrets."""
 
-    def __init__(self, fault: Fault, name: str, *, sent: bool = True, status: int | None = None) -> None:
+    def __init__(self, fault: HttpFault, name: str, *, sent: bool = True, status: int | None = None) -> None:
         super().__init__(name)
         self.fault = fault
         self.sent = sent
@@ -74,7 +74,7 @@ class HttpClient:
         self,
         url: str = "",
         headers: Mapping[str, str] | None = None,
-        bounds: Bounds | None = None,
+        bounds: RequestBounds | None = None,
         *,
         decode: bool = False,
         proxies: bool = True,
@@ -86,7 +86,7 @@ class HttpClient:
         """
         self.url = url.rstrip("/")
         self.host = urlsplit(url).hostname or ""
-        self.bounds = bounds or Bounds()
+        self.bounds = bounds or RequestBounds()
         self._headers = own_headers(headers, decode=decode)
         self._decode = decode
         self._proxies = proxies and not is_loopback(self.host)
@@ -101,7 +101,7 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         params: Any = None,
         body: bytes | None = None,
-        bounds: Bounds | None = None,
+        bounds: RequestBounds | None = None,
         server_name: str = "",
     ) -> Response:
         """Returns the response if all of it arrives within the bounds. Raises `HttpFailed`.
@@ -166,7 +166,7 @@ class HttpClient:
 class _LoopClient:
     """The client of one event loop, and the task that closes it when it is idle or when the task is cancelled."""
 
-    def __init__(self, client: httpx2.AsyncClient, bounds: Bounds) -> None:
+    def __init__(self, client: httpx2.AsyncClient, bounds: RequestBounds) -> None:
         self.loop = asyncio.get_running_loop()
         self.client = client
         self.gate = asyncio.Semaphore(bounds.connections)
@@ -199,7 +199,7 @@ class Received:
         self._parts: list[bytes] = []
         self._size = 0
         if sum(len(name) + len(value) for name, value in response.headers.raw) > LARGEST_HEAD:
-            raise HttpFailed(Fault.LARGE_HEAD, "a large head", status=response.status_code)
+            raise HttpFailed(HttpFault.LARGE_HEAD, "a large head", status=response.status_code)
         declared = response.headers.get("content-length", "")
         if declared.isdigit() and (len(declared) > len(str(largest)) or int(declared) > largest):
             self._refuse()
@@ -217,7 +217,7 @@ class Received:
         return Response(self._response.status_code, headers, b"".join(self._parts))
 
     def _refuse(self) -> None:
-        raise HttpFailed(Fault.LARGE_BODY, f"more than {self._largest:,} bytes", status=self._response.status_code)
+        raise HttpFailed(HttpFault.LARGE_BODY, f"more than {self._largest:,} bytes", status=self._response.status_code)
 
 
 def own_headers(headers: Mapping[str, str] | None, *, decode: bool) -> dict[str, str]:
@@ -235,7 +235,7 @@ def build_request(
     method: str,
     url: str,
     headers: Mapping[str, str],
-    bounds: Bounds,
+    bounds: RequestBounds,
     params: Any = None,
     body: bytes | None = None,
     server_name: str = "",
@@ -250,7 +250,7 @@ def build_request(
     return httpx2.Request(method, url, params=params, headers=dict(headers), content=body, extensions=extensions)
 
 
-def client_options(url: str, bounds: Bounds, tls: ssl.SSLContext | None = None) -> dict[str, Any]:
+def client_options(url: str, bounds: RequestBounds, tls: ssl.SSLContext | None = None) -> dict[str, Any]:
     """Returns the options of the library's client for requests to a URL."""
     import httpx2
 
@@ -271,12 +271,12 @@ def failure_of(error: Exception, status: int | None = None) -> HttpFailed:
     import httpx2
 
     faults = {
-        Fault.LATE: (TimeoutError, httpx2.TimeoutException),
-        Fault.UNREACHABLE: (httpx2.ConnectError, httpx2.ProxyError),
-        Fault.CUT: (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError),
-        Fault.INVALID: (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, ValueError),
+        HttpFault.LATE: (TimeoutError, httpx2.TimeoutException),
+        HttpFault.UNREACHABLE: (httpx2.ConnectError, httpx2.ProxyError),
+        HttpFault.CUT: (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError),
+        HttpFault.INVALID: (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, ValueError),
     }
-    fault = next((fault for fault, kinds in faults.items() if isinstance(error, kinds)), Fault.OTHER)
+    fault = next((fault for fault, kinds in faults.items() if isinstance(error, kinds)), HttpFault.OTHER)
     # Every other failure may come after a part of the request has left.
     before = (httpx2.ConnectError, httpx2.ProxyError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
     unsendable = (httpx2.InvalidURL, httpx2.UnsupportedProtocol)

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from openbell.market.clock import iso
-from openbell.trading.fill_times import FillTime
+from openbell.trading.fills import FillTime
 
 Precision = Annotated[Literal["minute"], Field(description="filled at an unknown time of the minute that begins then")]
 

@@ -12,11 +12,11 @@ from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import Instrument
 from openbell.market.nearest import did_you_mean
 from openbell.market.timeframes import Timeframe
-from openbell.signals.crossings import Crossings, Snapshot
+from openbell.signals.crossings import SignalCrossings, SignalSnapshot
 
 METHOD = "signals.alert"
 """The notification of an alert."""
-CROSSINGS: tuple[str, ...] = Crossings.__slots__
+CROSSINGS: tuple[str, ...] = SignalCrossings.__slots__
 MACD_CROSS = "macd_cross"
 CONDITIONS: tuple[str, ...] = (*CROSSINGS, MACD_CROSS)
 DIRECTIONS = {"up": ("macd_cross_up",), "down": ("macd_cross_dn",)}
@@ -52,7 +52,7 @@ class CrossingAlert:
 
     triggered: tuple[str, ...]
     """The crossings that became true since the previous alert."""
-    snapshot: Snapshot
+    snapshot: SignalSnapshot
     """The latest bar at which one of them became true."""
 
 
@@ -121,15 +121,15 @@ class Watch:
     """The open time of the latest processed bar; −1 before the first."""
     _true: frozenset[str] = frozenset()
     _pending: list[str] = field(default_factory=list)
-    _snapshot: Snapshot | None = None
+    _snapshot: SignalSnapshot | None = None
     _sent_at: float = -inf
 
-    def begin(self, time: int, crossings: Crossings) -> None:
+    def begin(self, time: int, crossings: SignalCrossings) -> None:
         """Start after the bar that opened at `time`: its crossings do not trigger."""
         self.seen = time
         self._true = frozenset(crossings.true())
 
-    def observe(self, snapshot: Snapshot, crossings: Crossings) -> None:
+    def observe(self, snapshot: SignalSnapshot, crossings: SignalCrossings) -> None:
         """Process the next closed bar."""
         now_true = frozenset(crossings.true())
         became = [name for name in self.wanted if name in now_true and name not in self._true]

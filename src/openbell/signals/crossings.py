@@ -1,4 +1,4 @@
-"""The indicator values of closed bars, and the crossings that the chart-signals contract defines on two bars.
+"""The indicator values of closed bars, in words too, and the crossings that the chart-signals contract defines on two bars.
 
 Does not import numpy.
 """
@@ -6,10 +6,11 @@ Does not import numpy.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 if TYPE_CHECKING:
     from openbell.market.bars import Values
+
 
 Number = TypeVar("Number", float, "Values")
 
@@ -34,7 +35,7 @@ class Levels(Generic[Number]):
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot(Levels[float]):
+class SignalSnapshot(Levels[float]):
     """All indicators at one closed bar; `time` is its open."""
 
     ma10: float
@@ -45,7 +46,7 @@ class Snapshot(Levels[float]):
 
 
 @dataclass(frozen=True, slots=True)
-class Crossings:
+class SignalCrossings:
     """The nine crossings of the contract, in its order."""
 
     macd_cross_up: bool
@@ -67,9 +68,9 @@ class Crossings:
         return [name for name in self.__slots__ if getattr(self, name)]
 
 
-def find_crossings(prev: Levels[float], last: Levels[float]) -> Crossings:
+def find_crossings(prev: Levels[float], last: Levels[float]) -> SignalCrossings:
     """Returns the crossings at bar `last`."""
-    return Crossings(**crossed(prev, last))
+    return SignalCrossings(**crossed(prev, last))
 
 
 def crossed(prev: Levels[Number], last: Levels[Number]) -> dict[str, Any]:
@@ -85,3 +86,27 @@ def crossed(prev: Levels[Number], last: Levels[Number]) -> dict[str, Any]:
         "bb_breakout_up": last.price > last.bb_upper,
         "bb_breakout_dn": last.price < last.bb_lower,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class SignalReading:
+    """What the numbers of one bar mean."""
+
+    rsi: Literal["overbought", "oversold", "neutral"]
+    macd: Literal["above signal", "below signal", "at signal"]
+    bollinger: Literal["above upper", "inside", "below lower"]
+    price_vs_ema9_pct: float
+    bb_position_pct: float | None
+    """Of the close between the lower band (0) and the upper one (100); None if the bands are equal."""
+
+
+def read(last: SignalSnapshot) -> SignalReading:
+    """Returns what a snapshot means, by the limits of the crossings."""
+    width = last.bb_upper - last.bb_lower
+    return SignalReading(
+        "overbought" if last.rsi >= OVERBOUGHT else "oversold" if last.rsi <= OVERSOLD else "neutral",
+        "above signal" if last.macd > last.signal else "below signal" if last.macd < last.signal else "at signal",
+        "above upper" if last.price > last.bb_upper else "below lower" if last.price < last.bb_lower else "inside",
+        100 * (last.price / last.ema9 - 1),
+        100 * (last.price - last.bb_lower) / width if width > 0 else None,
+    )

@@ -22,10 +22,10 @@ from openbell.signals.crossings import (
     NEEDED,
     OVERBOUGHT,
     OVERSOLD,
-    Crossings,
     Levels,
     Number,
-    Snapshot,
+    SignalCrossings,
+    SignalSnapshot,
     crossed,
     find_crossings,
 )
@@ -73,9 +73,9 @@ class RiskAnchor:
 class Signals:
     """The signals at the latest closed bar."""
 
-    last: Snapshot
-    previous: Snapshot
-    crossings: Crossings
+    last: SignalSnapshot
+    previous: SignalSnapshot
+    crossings: SignalCrossings
     trend: Trend
     anchor: RiskAnchor
     squeezed: bool
@@ -140,10 +140,10 @@ class SignalSeries:
         columns = self._columns
         return tied(Levels(*(float(getattr(columns, name)[index]) for name in Levels.__slots__)))
 
-    def snapshot(self, index: int) -> Snapshot:
+    def snapshot(self, index: int) -> SignalSnapshot:
         """Returns the indicator values at one bar."""
         found = self.levels(index)
-        return Snapshot(
+        return SignalSnapshot(
             **{name: getattr(found, name) for name in Levels.__slots__},
             ma10=float(self._ma10[index]),
             hist=found.macd - found.signal,
@@ -159,7 +159,7 @@ class SignalSeries:
             return None
         return float(self._vwap[last])
 
-    def crossings(self, index: int) -> Crossings:
+    def crossings(self, index: int) -> SignalCrossings:
         """Returns the crossings at one bar."""
         return find_crossings(self.levels(index - 1), self.levels(index))
 
@@ -189,7 +189,7 @@ class SignalSeries:
         return Signals(now, before, crossings, trend, anchor, squeezed)
 
 
-def _trend(last: Snapshot, *, squeezed: bool) -> Trend:
+def _trend(last: SignalSnapshot, *, squeezed: bool) -> Trend:
     """Returns a trend if price, averages and MACD agree; else "consolidating" in a squeeze, "mixed" otherwise."""
     up = (last.price > last.ema9, last.ema9 > last.bb_middle, last.macd > last.signal)
     down = (last.price < last.ema9, last.ema9 < last.bb_middle, last.macd < last.signal)
@@ -200,7 +200,7 @@ def _trend(last: Snapshot, *, squeezed: bool) -> Trend:
     return "consolidating" if squeezed else "mixed"
 
 
-def _anchor(last: Snapshot, trend: Trend, reach: float) -> RiskAnchor:
+def _anchor(last: SignalSnapshot, trend: Trend, reach: float) -> RiskAnchor:
     """Returns the stop below the price, or above it in a bearish trend."""
     short = trend == "bearish"
     # A wide range can reach below 0, where no price is.

@@ -1,9 +1,14 @@
-"""A spec whose parameters are bound to numbers: the indicators to compute and the conditions to check."""
+"""A spec whose parameters are bound to numbers: the indicators to compute and the conditions to check.
+
+Its content is what it trades, apart from all names: strategies of the same content have the same signals on the same bars.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from math import isfinite
 
 from openbell.indicators.registry import get
@@ -16,29 +21,31 @@ from openbell.strategies.indicator_reading import BARS
 from openbell.strategies.spec import (
     Comparison,
     Condition,
+    ConditionGroup,
     ConditionType,
-    Group,
-    Line,
+    LineOperand,
     Number,
     Operand,
-    Side,
+    PositionSide,
     Spec,
     Trend,
     Use,
     lines_of,
 )
 
+_Names = Mapping[LineOperand, str]
+
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class IndicatorStep:
     """One indicator to compute, and from what."""
 
     id: str
     indicator: Indicator
     settings: Mapping[str, IndicatorSetting]
-    input: Line | None
+    input: LineOperand | None
     """None for the bars themselves."""
-    lines: tuple[Line, ...]
+    lines: tuple[LineOperand, ...]
     """In the order of its result: lines, then histograms."""
 
 
@@ -48,7 +55,7 @@ class Compiled:
 
     spec: Spec
     parameters: Mapping[str, Number]
-    steps: tuple[Step, ...]
+    steps: tuple[IndicatorStep, ...]
     entry: tuple[Condition, ...]
     exit: tuple[Condition, ...]
     stops: Mapping[ConditionType, float]
@@ -60,7 +67,7 @@ class Compiled:
         return self.spec.name
 
     @property
-    def side(self) -> Side:
+    def side(self) -> PositionSide:
         """The side of its positions."""
         return self.spec.side
 
@@ -83,8 +90,8 @@ def compiled(spec: Spec, parameters: Mapping[str, Number] | None = None) -> Comp
         indicator = get(use.indicator)
         settings = {name: _bound(value, values) for name, value in use.settings.items()}
         source = None if use.input == BARS else line_of(use.input)
-        named = tuple(Line(use.id, name) for name in lines(indicator))
-        steps.append(Step(use.id, indicator, indicator.settings(**settings), source, named))
+        named = tuple(LineOperand(use.id, name) for name in lines(indicator))
+        steps.append(IndicatorStep(use.id, indicator, indicator.settings(**settings), source, named))
     return Compiled(
         spec,
         values,
@@ -95,13 +102,13 @@ def compiled(spec: Spec, parameters: Mapping[str, Number] | None = None) -> Comp
     )
 
 
-def line_of(text: str) -> Line:
-    """The line that the text of `Line` names."""
+def line_of(text: str) -> LineOperand:
+    """The line that the text of `LineOperand` names."""
     name, dot, line = text.partition(".")
-    return Line(name, line) if dot else Line(None, name)
+    return LineOperand(name, line) if dot else LineOperand(None, name)
 
 
-def used_lines(conditions: tuple[Condition, ...]) -> tuple[Line, ...]:
+def used_lines(conditions: tuple[Condition, ...]) -> tuple[LineOperand, ...]:
     """The lines that conditions compare, each once."""
     return tuple(dict.fromkeys(lines_of(conditions)))
 
@@ -137,18 +144,61 @@ def _number(value: Number | Use, values: Mapping[str, Number]) -> Number:
 
 
 def _bind(condition: Condition, values: Mapping[str, Number]) -> Condition:
-    if isinstance(condition, Group):
-        return Group(condition.type, tuple(_bind(each, values) for each in condition.conditions))
+    if isinstance(condition, ConditionGroup):
+        return ConditionGroup(condition.type, tuple(_bind(each, values) for each in condition.conditions))
     if isinstance(condition, Trend):
         return Trend(condition.type, condition.line, _number(condition.bars, values))
     other: Operand = condition.other
     return Comparison(
-        condition.type, condition.line, other if isinstance(other, Line) else float(_number(other, values))
+        condition.type, condition.line, other if isinstance(other, LineOperand) else float(_number(other, values))
     )
 
 
 def _leaves(conditions: tuple[Condition, ...]) -> list[Comparison | Trend]:
     found: list[Comparison | Trend] = []
     for each in conditions:
-        found += _leaves(each.conditions) if isinstance(each, Group) else [each]
+        found += _leaves(each.conditions) if isinstance(each, ConditionGroup) else [each]
     return found
+
+
+def content_of(strategy: Compiled) -> str:
+    """Returns a hash of the side, conditions and stops of a strategy.
+
+    Names of indicators and parameters, and the order of both and of conditions, are left out. Every part is hashed before it
+    becomes a part of another: JSON inside JSON doubles its backslashes at each level, so that a chain of 20 indicators had
+    a text of gigabytes.
+    """
+    names: dict[LineOperand, str] = {}
+    for step in strategy.steps:
+        source = _operand(step.input, names) if step.input else ""
+        made = [step.indicator.name, sorted(step.settings.items()), source]
+        names |= {line: _hash([made, at]) for at, line in enumerate(step.lines)}
+    stops = sorted((kind.value, percentage) for kind, percentage in strategy.stops.items())
+    return _hash([strategy.side.value, _all(strategy.entry, names), _all(strategy.exit, names), stops])
+
+
+def _all(conditions: Iterable[Condition], names: _Names) -> list[str]:
+    """Returns conditions that must all hold, in a fixed order and each once."""
+    found: set[str] = set()
+    for each in conditions:
+        if isinstance(each, ConditionGroup) and each.type is ConditionType.AND:
+            found.update(_all(each.conditions, names))
+        else:
+            found.add(_condition(each, names))
+    return sorted(found)
+
+
+def _condition(condition: Condition, names: _Names) -> str:
+    if isinstance(condition, ConditionGroup):
+        return _hash([condition.type.value, sorted({_hash(_all([each], names)) for each in condition.conditions})])
+    other = condition.other if isinstance(condition, Comparison) else condition.bars
+    return _hash([condition.type.value, _operand(condition.line, names), _operand(other, names)])
+
+
+def _operand(operand: Operand, names: _Names) -> str:
+    """Returns what a line is computed from, or a number."""
+    return names.get(operand, operand.name) if isinstance(operand, LineOperand) else str(operand)
+
+
+def _hash(body: object) -> str:
+    return sha256(json.dumps(body, separators=(",", ":"), default=str).encode()).hexdigest()

@@ -24,7 +24,7 @@ from enum import StrEnum
 from openbell.market.errors import DataError, InputError, OpenbellError
 
 
-class Kind(StrEnum):
+class ProblemKind(StrEnum):
     """The part of a spec that a problem concerns; the value is the contract's error code."""
 
     NAME = "INVALID_NAME"
@@ -34,10 +34,10 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SpecProblem:
     """One reason to refuse a spec."""
 
-    kind: Kind
+    kind: ProblemKind
     path: str
     """Where it is, such as `indicators[1].params.length`."""
     message: str
@@ -46,12 +46,12 @@ class Problem:
         return f"{self.path}: {self.message}"
 
 
-class Problems(list[Problem]):
+class SpecProblems(list[SpecProblem]):
     """Problems of one spec; only the first are kept."""
 
     MOST = 50
 
-    def append(self, problem: Problem) -> None:
+    def append(self, problem: SpecProblem) -> None:
         """Add a problem unless there are many already."""
         if len(self) < self.MOST:
             super().append(problem)
@@ -60,7 +60,7 @@ class Problems(list[Problem]):
 class SpecRefused(InputError):
     """A spec has problems; `problems` lists all that were found."""
 
-    def __init__(self, name: str, problems: Sequence[Problem]) -> None:
+    def __init__(self, name: str, problems: Sequence[SpecProblem]) -> None:
         shown = "; ".join(str(each) for each in problems[:5])
         more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
         super().__init__(f"spec {name[:80]!r} is refused: {shown}{more}", name=name[:80])
@@ -84,10 +84,10 @@ class InvalidSchema(SpecRefused):
 
 
 _BY_KIND = {
-    Kind.NAME: InvalidName,
-    Kind.INDICATORS: InvalidIndicators,
-    Kind.CONDITIONS: InvalidConditions,
-    Kind.SCHEMA: InvalidSchema,
+    ProblemKind.NAME: InvalidName,
+    ProblemKind.INDICATORS: InvalidIndicators,
+    ProblemKind.CONDITIONS: InvalidConditions,
+    ProblemKind.SCHEMA: InvalidSchema,
 }
 
 

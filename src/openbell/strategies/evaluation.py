@@ -15,15 +15,15 @@ import numpy.typing as npt
 
 from openbell.indicators.regular_hours import regular_part
 from openbell.market.bars import Bars, Values
-from openbell.strategies.compiled import Compiled, Step, used_lines
+from openbell.strategies.compiled import Compiled, IndicatorStep, used_lines
 from openbell.strategies.indicator_names import COLUMNS
-from openbell.strategies.spec import Comparison, Condition, ConditionType, Group, Line, Trend
+from openbell.strategies.spec import Comparison, Condition, ConditionGroup, ConditionType, LineOperand, Trend
 
 ROUNDING = 1e-12
 """Numbers that differ by less, relative to the larger one, are equal: the last digits of computed values are noise."""
 UPWARD = frozenset({ConditionType.OVER, ConditionType.CROSSED_UP})
 Mask = npt.NDArray[np.bool_]
-Arrays = Mapping[Line, Values]
+Arrays = Mapping[LineOperand, Values]
 Known = MutableMapping[object, tuple[npt.NDArray[Any], ...]]
 """Lines and masks that were computed before on the same bars, for sweeps. Lines are found by indicator, settings and input,
 masks by condition."""
@@ -64,10 +64,10 @@ def _computed_lines(
     regular: Bars | None,
     known: Known | None,
     on_step: Callable[[int], None] | None = None,
-) -> tuple[Arrays, Mapping[Line, object]]:
+) -> tuple[Arrays, Mapping[LineOperand, object]]:
     """Returns the values of every line, and what it was computed from: equal names have equal values."""
-    found: dict[Line, Values] = {Line(None, name): getattr(bars, name) for name in COLUMNS}
-    names: dict[Line, object] = {line: line.name for line in found}
+    found: dict[LineOperand, Values] = {LineOperand(None, name): getattr(bars, name) for name in COLUMNS}
+    names: dict[LineOperand, object] = {line: line.name for line in found}
     cache = {} if known is None else known
     with np.errstate(all="ignore"):
         for number, step in enumerate(strategy.steps, 1):
@@ -83,7 +83,7 @@ def _computed_lines(
     return found, names
 
 
-def _computed(step: Step, bars: Bars, regular: Bars | None, arrays: Arrays) -> tuple[Values, ...]:
+def _computed(step: IndicatorStep, bars: Bars, regular: Bars | None, arrays: Arrays) -> tuple[Values, ...]:
     if step.input is None:
         part = (regular_part(bars) if regular is None else regular) if step.indicator.regular else None
         channels = step.indicator.run(bars, None, part, **step.settings)
@@ -117,7 +117,7 @@ class _Masks:
     """Where conditions hold. Each mask is computed once and kept in `known`."""
 
     arrays: Arrays
-    names: Mapping[Line, object]
+    names: Mapping[LineOperand, object]
     known: Known
     count: int
 
@@ -132,7 +132,7 @@ class _Masks:
             holds &= self._holds(each)
         return holds
 
-    def _finite(self, line: Line) -> Mask:
+    def _finite(self, line: LineOperand) -> Mask:
         return self._kept(("finite", self.names[line]), lambda: np.isfinite(self.arrays[line]))
 
     def _holds(self, condition: Condition) -> Mask:
@@ -146,15 +146,19 @@ class _Masks:
 
     def _name(self, condition: Condition) -> object:
         """Returns a name of a condition: equal names have equal masks."""
-        if isinstance(condition, Group):
+        if isinstance(condition, ConditionGroup):
             return (condition.type, *(self._name(each) for each in condition.conditions))
         if isinstance(condition, Trend):
             return (condition.type, self.names[condition.line], condition.bars)
         other = condition.other
-        return (condition.type, self.names[condition.line], self.names[other] if isinstance(other, Line) else other)
+        return (
+            condition.type,
+            self.names[condition.line],
+            self.names[other] if isinstance(other, LineOperand) else other,
+        )
 
     def _computed(self, condition: Condition) -> Mask:
-        if isinstance(condition, Group):
+        if isinstance(condition, ConditionGroup):
             masks = np.stack([self._holds(each) for each in condition.conditions])
             if condition.type is ConditionType.NOT:
                 return np.asarray(~masks[0])
@@ -166,7 +170,9 @@ class _Masks:
 
 
 def _comparison(values: Values, condition: Comparison, arrays: Arrays) -> Mask:
-    other = arrays[condition.other] if isinstance(condition.other, Line) else np.full(len(values), condition.other)
+    other = (
+        arrays[condition.other] if isinstance(condition.other, LineOperand) else np.full(len(values), condition.other)
+    )
     upper, lower = (values, other) if condition.type in UPWARD else (other, values)
     above = _exceeds(upper, lower)
     if condition.type in {ConditionType.OVER, ConditionType.UNDER}:

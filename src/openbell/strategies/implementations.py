@@ -1,8 +1,13 @@
-"""An implementation: a spec with parameters on one series, and how far it has been promoted.
+"""An implementation: a spec with parameters on one series, and the rules by which it is promoted.
 
 Its id is computed from its content and from the bars, costs and generation of its search, so that two processes that search
 the same bars find the same implementation. A spec that changes has another fingerprint, and therefore other implementations,
 which begin as candidates.
+
+CANDIDATE → VALIDATED → DEPLOYED, and RETIRED from either. VALIDATED is decided by bars that were not used to choose the
+parameters (walk-forward). The Sharpe ratio must be better than the best of as many strategies without any skill would be
+expected to reach (deflated Sharpe ratio). DEPLOYED is decided by bars that did not exist yet when the implementation was
+found (forward performance on paper). Nothing is promoted back: a retired implementation stays retired.
 """
 
 from __future__ import annotations
@@ -14,11 +19,27 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
+from openbell.market.plural import counted
 from openbell.strategies.spec import Number, Spec
 
+FEWEST_TRADES = 20
+"""Walk-forward trades that VALIDATED needs."""
+LEAST_SHARPE = 0.5
+"""The annual walk-forward Sharpe that VALIDATED needs."""
+LEAST_DEFLATED = 0.95
+"""The probability that the Sharpe ratio is not the luck of the best of all tries."""
+FEWEST_FORWARD = 10
+"""Closed forward trades that DEPLOYED needs."""
+FEWEST_TO_RETIRE = 10
+"""Closed forward trades before a negative Sharpe ratio retires."""
+WORSE_DRAWDOWN = 1.5
+"""A forward drawdown of more than this multiple of the largest one before retires."""
+_LEAST_DRAWDOWN = 0.1
+"""A drawdown before that was smaller counts as this one."""
 
-class Status(StrEnum):
-    """How far an implementation has been promoted; see `promotion`."""
+
+class ImplementationStatus(StrEnum):
+    """How far an implementation has been promoted."""
 
     CANDIDATE = "CANDIDATE"
     VALIDATED = "VALIDATED"
@@ -28,7 +49,7 @@ class Status(StrEnum):
     @property
     def active(self) -> bool:
         """Whether its signals are followed and count in the consensus."""
-        return self in {Status.VALIDATED, Status.DEPLOYED}
+        return self in {ImplementationStatus.VALIDATED, ImplementationStatus.DEPLOYED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +65,7 @@ class Implementation:
     symbol: str
     timeframe: str
     parameters: dict[str, Number]
-    status: Status
+    status: ImplementationStatus
     reason: str
     """Why it has this status."""
     first: int
@@ -116,3 +137,88 @@ def implementation_id(
 
 def _hash(body: object) -> str:
     return sha256(json.dumps(body, sort_keys=True, separators=(",", ":"), default=str).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationFigures:
+    """The figures of an implementation when it is found."""
+
+    passed: bool
+    """Whether the walk-forward test passed."""
+    why_not: str
+    """Why it did not; empty if it did."""
+    trades: int
+    """Walk-forward: of all test parts."""
+    sharpe: float | None
+    """Annual, of all test parts: the walk-forward Sharpe."""
+    deflated_sharpe: float | None
+    """A probability, against `tries`."""
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """The figures of an implementation since it was found."""
+
+    trades: int
+    """Closed ones."""
+    sharpe: float | None
+    drawdown: float | None
+    drawdown_before: float | None
+    """The largest one of the test parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """A status, and the rule that gave it."""
+
+    status: ImplementationStatus
+    reason: str
+
+
+def validation(found: ValidationFigures) -> Promotion:
+    """Returns the status of a new implementation: VALIDATED, or CANDIDATE with the first rule that it fails."""
+    if not found.passed:
+        return Promotion(ImplementationStatus.CANDIDATE, found.why_not)
+    if found.trades < FEWEST_TRADES:
+        return Promotion(
+            ImplementationStatus.CANDIDATE,
+            f"it has {counted(found.trades, 'walk-forward trade')}, and {FEWEST_TRADES} are needed",
+        )
+    if found.sharpe is None or found.sharpe < LEAST_SHARPE:
+        shown = "undefined" if found.sharpe is None else f"{found.sharpe:.2f}"
+        return Promotion(
+            ImplementationStatus.CANDIDATE, f"its walk-forward Sharpe is {shown}, and {LEAST_SHARPE} is needed"
+        )
+    if found.deflated_sharpe is None or found.deflated_sharpe < LEAST_DEFLATED:
+        shown = "undefined" if found.deflated_sharpe is None else f"{found.deflated_sharpe:.3f}"
+        return Promotion(
+            ImplementationStatus.CANDIDATE,
+            f"the deflated Sharpe ratio is {shown}, {LEAST_DEFLATED} is needed: the best of "
+            f"{counted(found.tries, 'strategy', 'strategies')} without skill could do as well",
+        )
+    return Promotion(
+        ImplementationStatus.VALIDATED,
+        f"it passed with {found.trades} walk-forward trades and a walk-forward Sharpe of {found.sharpe:.2f}; "
+        f"deflated Sharpe ratio {found.deflated_sharpe:.3f} after {counted(found.tries, 'try', 'tries')}",
+    )
+
+
+def after(status: ImplementationStatus, forward: Forward) -> Promotion | None:
+    """Returns the next step of an active implementation by its forward performance; None if it stays as it is."""
+    if not status.active:
+        return None
+    sharpe, trades = forward.sharpe, forward.trades
+    limit = WORSE_DRAWDOWN * max(forward.drawdown_before or 0.0, _LEAST_DRAWDOWN)
+    if forward.drawdown is not None and forward.drawdown > limit:
+        reason = f"the forward drawdown is {forward.drawdown:.1%}, more than {limit:.1%}"
+        return Promotion(ImplementationStatus.RETIRED, f"{reason}, {WORSE_DRAWDOWN} times the largest one before")
+    if trades >= FEWEST_TO_RETIRE and sharpe is not None and sharpe < 0.0:
+        return Promotion(
+            ImplementationStatus.RETIRED, f"the forward Sharpe ratio is {sharpe:.2f} after {trades} trades"
+        )
+    if status is ImplementationStatus.VALIDATED and trades >= FEWEST_FORWARD and sharpe is not None and sharpe > 0.0:
+        return Promotion(
+            ImplementationStatus.DEPLOYED, f"the forward Sharpe ratio is {sharpe:.2f} after {trades} trades"
+        )
+    return None

@@ -6,25 +6,24 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from openbell.indicators.bounds import MAX_INDICATORS
+from openbell.indicators.registry import MAX_INDICATORS
 from openbell.indicators.spec import Indicator
 from openbell.indicators.spec import Parameter as Bounds
 from openbell.market.errors import InvalidParameter
-from openbell.strategies.errors import Kind
-from openbell.strategies.indicator_names import COLUMNS, indicator_of, parameter_of, snake, takes_line
-from openbell.strategies.scope import Scope, short
+from openbell.strategies.errors import ProblemKind
+from openbell.strategies.indicator_names import COLUMNS, SpecScope, indicator_of, parameter_of, short, snake, takes_line
 from openbell.strategies.spec import IndicatorUse, Number, Setting, Use
 
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _KEYS = frozenset({"id", "type", "input", "params"})
-_KIND = Kind.INDICATORS
+_KIND = ProblemKind.INDICATORS
 BARS = "bars"
 
 
 class IndicatorReader:
     """Reads the list `indicators` and adds each to the scope."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: SpecScope) -> None:
         self._scope = scope
 
     def read(self, raw: object) -> tuple[IndicatorUse, ...]:

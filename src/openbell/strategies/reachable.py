@@ -8,9 +8,9 @@ from math import inf
 from openbell.strategies.spec import (
     Comparison,
     Condition,
+    ConditionGroup,
     ConditionType,
-    Group,
-    Line,
+    LineOperand,
     Number,
     Spec,
     Trend,
@@ -77,26 +77,26 @@ def contradiction(conditions: Iterable[Condition], spec: Spec) -> str:
     """Why conditions cannot hold at the same bar; empty if they may."""
     leaves = list(_all_of(conditions))
     for each in leaves:
-        if isinstance(each, Group):
+        if isinstance(each, ConditionGroup):
             reasons = [contradiction((child,), spec) for child in each.conditions]
             if each.type is ConditionType.OR and all(reasons):
                 return reasons[0]
-    ranges: dict[Line, tuple[float, float]] = {}
+    ranges: dict[LineOperand, tuple[float, float]] = {}
     for each in leaves:
-        if isinstance(each, Comparison) and not isinstance(each.other, Line):
+        if isinstance(each, Comparison) and not isinstance(each.other, LineOperand):
             low, high = ranges.get(each.line) or _range(each.line, spec)
             least, most = _bounds(each.other, spec)
             low, high = (max(low, least), high) if each.type in _ABOVE else (low, min(high, most))
             if low >= high:
                 return f"{each.line} cannot be {each.type} {each.other} here"
             ranges[each.line] = low, high
-    return _opposite([each for each in leaves if not isinstance(each, Group)])
+    return _opposite([each for each in leaves if not isinstance(each, ConditionGroup)])
 
 
 def _all_of(conditions: Iterable[Condition]) -> Iterable[Condition]:
     """The conditions that must all hold, with those of nested ANDs."""
     for each in conditions:
-        if isinstance(each, Group) and each.type is ConditionType.AND:
+        if isinstance(each, ConditionGroup) and each.type is ConditionType.AND:
             yield from _all_of(each.conditions)
         else:
             yield each
@@ -123,7 +123,7 @@ def range_of(indicator: str, line: str) -> tuple[float, float]:
     return _RANGES.get(f"{indicator}.{line}") or _RANGES.get(indicator) or (-inf, inf)
 
 
-def _range(line: Line, spec: Spec) -> tuple[float, float]:
+def _range(line: LineOperand, spec: Spec) -> tuple[float, float]:
     if line.indicator is None:
         return _NOT_NEGATIVE
     use = next(each for each in spec.indicators if each.id == line.indicator)

@@ -20,7 +20,7 @@ class Complexity(StrEnum):
     COMPLEX = "COMPLEX"
 
 
-class Side(StrEnum):
+class PositionSide(StrEnum):
     """The side of the positions that a spec opens."""
 
     LONG = "LONG"
@@ -65,7 +65,7 @@ Setting = Value | str | bool
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class SpecParameter:
     """A number that may be varied."""
 
     name: str
@@ -88,7 +88,7 @@ class IndicatorUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LineOperand:
     """A value that changes with every bar: a column of the bars, or a line of an indicator."""
 
     indicator: str | None
@@ -99,7 +99,7 @@ class Line:
         return self.name if self.indicator is None else f"{self.indicator}.{self.name}"
 
 
-Operand = Line | Value
+Operand = LineOperand | Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Comparison:
     """CROSSED_UP, CROSSED_DOWN, OVER or UNDER: a line against a line or a number."""
 
     type: ConditionType
-    line: Line
+    line: LineOperand
     other: Operand
 
 
@@ -116,19 +116,19 @@ class Trend:
     """IS_RISING or IS_FALLING: a line has moved in one direction at each of the last `bars` bars."""
 
     type: ConditionType
-    line: Line
+    line: LineOperand
     bars: Value
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ConditionGroup:
     """AND, OR or NOT of other conditions."""
 
     type: ConditionType
     conditions: tuple[Condition, ...]
 
 
-Condition = Comparison | Trend | Group
+Condition = Comparison | Trend | ConditionGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Spec:
     complexity: Complexity
     idea: str
     """The source of the idea, one line."""
-    side: Side
+    side: PositionSide
     indicators: tuple[IndicatorUse, ...]
     """In the order in which they can be computed."""
     entry: tuple[Condition, ...]
@@ -157,19 +157,19 @@ class Spec:
     """All must hold at the close of a bar; empty if only stops close."""
     stops: tuple[Stop, ...]
     """Each closes by itself; at most one of each type."""
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[SpecParameter, ...]
 
     def defaults(self) -> dict[str, Number]:
         """The default of each parameter."""
         return {each.name: each.default for each in self.parameters}
 
 
-def lines_of(conditions: tuple[Condition, ...]) -> Iterator[Line]:
+def lines_of(conditions: tuple[Condition, ...]) -> Iterator[LineOperand]:
     """Every line that conditions compare, repeated ones too."""
     for each in conditions:
-        if isinstance(each, Group):
+        if isinstance(each, ConditionGroup):
             yield from lines_of(each.conditions)
             continue
         yield each.line
-        if isinstance(each, Comparison) and isinstance(each.other, Line):
+        if isinstance(each, Comparison) and isinstance(each.other, LineOperand):
             yield each.other

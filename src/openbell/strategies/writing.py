@@ -9,11 +9,11 @@ from openbell.strategies.indicator_reading import BARS
 from openbell.strategies.spec import (
     Comparison,
     Condition,
+    ConditionGroup,
     ConditionType,
-    Group,
     IndicatorUse,
-    Parameter,
     Spec,
+    SpecParameter,
     Use,
 )
 
@@ -46,13 +46,13 @@ def _exits(spec: Spec) -> list[Raw]:
     if not stops:
         return [_condition(each) for each in spec.exit]
     others: tuple[Condition, ...] = spec.exit
-    if len(others) == 1 and isinstance(others[0], Group) and others[0].type is ConditionType.OR:
+    if len(others) == 1 and isinstance(others[0], ConditionGroup) and others[0].type is ConditionType.OR:
         others = others[0].conditions
     return [{"type": ConditionType.OR.value, "conditions": [*map(_condition, others), *stops]}]
 
 
 def _condition(condition: Condition) -> Raw:
-    if isinstance(condition, Group):
+    if isinstance(condition, ConditionGroup):
         return {"type": condition.type.value, "conditions": [_condition(each) for each in condition.conditions]}
     params = _compared(condition) if isinstance(condition, Comparison) else _texts({"barCount": condition.bars})
     return {"type": condition.type.value, "indicator": str(condition.line), "params": params}
@@ -68,7 +68,7 @@ def _texts(settings: Mapping[str, Any]) -> Raw:
     return {name: str(value) if isinstance(value, Use) else value for name, value in settings.items()}
 
 
-def _parameter(parameter: Parameter) -> Raw:
+def _parameter(parameter: SpecParameter) -> Raw:
     return {
         "name": parameter.name,
         "type": "INTEGER" if parameter.whole else "DOUBLE",

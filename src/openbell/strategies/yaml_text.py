@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openbell.strategies.errors import Kind, Problem, SpecRefused
+from openbell.strategies.errors import ProblemKind, SpecProblem, SpecRefused
 
 MAX_TEXT = 100_000
 """Characters of a file."""
@@ -48,4 +48,4 @@ def _check_events(text: str, loader: Any) -> None:
 
 
 def _refused(reason: str) -> SpecRefused:
-    return SpecRefused("", [Problem(Kind.SCHEMA, "file", reason)])
+    return SpecRefused("", [SpecProblem(ProblemKind.SCHEMA, "file", reason)])

@@ -20,8 +20,8 @@ from openbell.trading.book import Book
 from openbell.trading.costs import Costs
 from openbell.trading.fills import Fill
 from openbell.trading.matcher import Change, Matcher
-from openbell.trading.orders import Kind, Order, Side, State
-from openbell.trading.risk import Limits, lost_too_much
+from openbell.trading.orders import Order, OrderKind, OrderState, Side
+from openbell.trading.risk import RiskLimits, lost_too_much
 
 DAY = 86400
 _NEVER = 2**62
@@ -55,7 +55,7 @@ class Rules:
     """The costs of fills and the risk limits."""
 
     costs: Costs
-    limits: Limits
+    limits: RiskLimits
 
 
 def advance(state: AccountState, series: Mapping[str, Bars], start: int, until: int, rules: Rules) -> list[Change]:
@@ -187,7 +187,7 @@ class _Run:
 
     def _opening_orders(self, moment: float = _NEVER) -> list[Order]:
         """Returns the resting orders that could open a position and were placed before `moment`."""
-        resting = [o for o in self.matcher.resting() if o.state is not State.CANCELLING]
+        resting = [o for o in self.matcher.resting() if o.state is not OrderState.CANCELLING]
         return [o for o in resting if o.remaining_opening and o.placed_at < moment]
 
     def _next_breach(self, at: int, end: int) -> int | None:
@@ -251,7 +251,7 @@ def _first_match(orders: Iterable[Order], bars: Bars, first: int, last: int) -> 
         level = _level(order)
         if level is None:
             always = min(always, int(np.searchsorted(bars.time, max(order.placed_at, order.updated_at))))
-        elif (order.side is Side.BUY) == (order.kind is Kind.LIMIT or order.triggered):
+        elif (order.side is Side.BUY) == (order.kind is OrderKind.LIMIT or order.triggered):
             below = max(below, level)
         else:
             above = min(above, level)
@@ -264,7 +264,7 @@ def _first_match(orders: Iterable[Order], bars: Bars, first: int, last: int) -> 
 
 def _level(order: Order) -> float | None:
     """Returns the price that a bar must reach to fill or trigger an order; None if every bar does."""
-    if order.kind is Kind.MARKET or (order.kind is Kind.STOP and order.triggered):
+    if order.kind is OrderKind.MARKET or (order.kind is OrderKind.STOP and order.triggered):
         return None
-    price = order.limit_price if order.kind is Kind.LIMIT or order.triggered else order.stop_price
+    price = order.limit_price if order.kind is OrderKind.LIMIT or order.triggered else order.stop_price
     return float(price or ZERO)

@@ -12,9 +12,9 @@ fill on paper   names a bar that opened no earlier than its order was placed, ha
 fill elsewhere  names no bar: a broker made it
 alert           fires once, after it was set, at a value that reaches its threshold, and names the bar
 
-`Audit.take` must get the entries in order. `Audit` keeps only what later entries can refer to; of ended orders it keeps only
-the hash of the id. `Audit.books` has the book of each account, computed from its fills; stored positions and cash must equal
-it.
+`LedgerAudit.take` must get the entries in order. It keeps only what later entries can refer to; of ended orders it keeps
+only the hash of the id. `LedgerAudit.books` has the book of each account, computed from its fills; stored positions and cash
+must equal it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from openbell.trading.alerts import PRICE_CONDITIONS, AlertState, Type
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
 from openbell.trading.fills import Fill
-from openbell.trading.ledger import Entry, Fault
-from openbell.trading.orders import FINAL, MOVES, Role, Side, State
+from openbell.trading.ledger import LedgerEntry, LedgerFault
+from openbell.trading.orders import FINAL, MOVES, OrderState, Role, Side
 from openbell.trading.rows import from_row
 
 Row = dict[str, Any]
@@ -48,7 +48,7 @@ _ORDER_TERMS = (
 )
 """Fields of an order that never change. The quantity changes only for exits, which follow the fills of their entry."""
 _ALERT_TERMS = ("principal", "symbol", "spelling", "interval", "type", "set_at", "threshold", "indicator", "signal")
-_WORKING = frozenset({State.OPEN, State.PARTIALLY_FILLED})
+_WORKING = frozenset({OrderState.OPEN, OrderState.PARTIALLY_FILLED})
 """States in which an order can fill on paper."""
 _LARGEST = 60
 """The most digits before or after the decimal point; the product of two amounts has no more."""
@@ -66,7 +66,7 @@ class _Order:
     quantity: Decimal
     limit: Decimal | None
     placed_at: float
-    state: State
+    state: OrderState
     terms: int
     role: Role
     opening: Decimal
@@ -88,7 +88,7 @@ class _Account:
         return self.broker == PAPER
 
 
-class Audit:
+class LedgerAudit:
     """Checks the entries of a ledger, one by one from the first."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class Audit:
         }
         self._seq = 0
 
-    def take(self, entry: Entry) -> list[Fault]:
+    def take(self, entry: LedgerEntry) -> list[LedgerFault]:
         """Returns the faults of the next entry."""
         self._seq = entry.seq if type(entry.seq) is int else self._seq + 1
         reasons = []
@@ -128,11 +128,11 @@ class Audit:
             reasons.extend(check(row))
         except _UNREADABLE:
             reasons.append(f"entry {self._seq} ({entry.kind} {entry.key}) cannot be read")
-        return [Fault(self._seq, reason) for reason in reasons]
+        return [LedgerFault(self._seq, reason) for reason in reasons]
 
-    def finish(self) -> list[Fault]:
+    def finish(self) -> list[LedgerFault]:
         """Returns the faults that are certain only after the last entry."""
-        return [Fault(seq, f"order {name} does not show its last fill") for name, seq in self._unshown.items()]
+        return [LedgerFault(seq, f"order {name} does not show its last fill") for name, seq in self._unshown.items()]
 
     # Accounts and verdicts
 
@@ -153,7 +153,7 @@ class Audit:
     # Orders
 
     def _order(self, row: Row) -> Iterator[str]:
-        name, state = row["id"], State(row["state"])
+        name, state = row["id"], OrderState(row["state"])
         quantity = _amount(row["quantity"])
         order = self._orders.get(name)
         if order is None:
@@ -175,7 +175,7 @@ class Audit:
             order.quantity, order.opening, order.state = quantity, opening, state
         yield from self._shows(name, row, order)
         self._unshown.pop(name, None)
-        if state is State.FILLED or (state in FINAL and self._is_on_paper(order.account)):
+        if state is OrderState.FILLED or (state in FINAL and self._is_on_paper(order.account)):
             del self._orders[name]
             self._ended.add(hash(name))
 
@@ -188,9 +188,9 @@ class Audit:
         judged = ("account", "symbol", "side", "quantity", "opening")
         if other := [each for each in judged if verdict.get(each, row[each]) != row[each]]:
             yield f"order {name} and its verdict differ in {', '.join(other)}"
-        if not verdict["valid"] and order.state is not State.REJECTED:
+        if not verdict["valid"] and order.state is not OrderState.REJECTED:
             yield f"order {name} was accepted, and its verdict refuses it"
-        if order.state not in {State.OPEN, State.PENDING, State.REJECTED}:
+        if order.state not in {OrderState.OPEN, OrderState.PENDING, OrderState.REJECTED}:
             yield f"order {name} begins as {order.state}"
 
     def _exit(self, name: str, row: Row, order: _Order) -> Iterator[str]:
@@ -205,7 +205,7 @@ class Audit:
             yield f"order {name} does not close what its entry {row['parent']} opens"
         if order.opening or order.quantity > entry.quantity:
             yield f"order {name} is an exit and could open a position"
-        if order.state is not State.HELD:
+        if order.state is not OrderState.HELD:
             yield f"order {name} is an exit and begins as {order.state}"
 
     @staticmethod
@@ -213,7 +213,7 @@ class Audit:
         for column in ("filled", "paid", "fees"):
             if _amount(row[column]) != getattr(order, column):
                 yield f"order {name} has {column} {row[column]}, and its fills add up to {getattr(order, column)}"
-        if order.state is State.FILLED and order.filled != order.quantity:
+        if order.state is OrderState.FILLED and order.filled != order.quantity:
             yield f"order {name} is filled, but its fills are only {order.filled} of {order.quantity}"
 
     # Fills
@@ -294,15 +294,15 @@ class Audit:
 _KEYS = {"account": "name", "verdict": "order_id", "order": "id", "fill": "id", "alert": "id"}
 
 
-def audit(entries: Iterable[Entry]) -> Iterator[Fault]:
+def audit(entries: Iterable[LedgerEntry]) -> Iterator[LedgerFault]:
     """Yields the faults of a ledger from its first entry."""
-    each = Audit()
+    each = LedgerAudit()
     for entry in entries:
         yield from each.take(entry)
     yield from each.finish()
 
 
-def _first(row: Row, quantity: Decimal, state: State) -> _Order:
+def _first(row: Row, quantity: Decimal, state: OrderState) -> _Order:
     account, principal, symbol, side = (intern(row[each]) for each in _PARTIES)
     limit = None if row["limit_price"] is None else _amount(row["limit_price"])
     terms = hash(tuple(row[each] for each in _ORDER_TERMS))

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from openbell.market.errors import OpenbellError
 from openbell.trading.amounts import ZERO
-from openbell.trading.orders import Order, State
+from openbell.trading.orders import Order, OrderState
 
 
 class BrokerError(OpenbellError):
@@ -32,7 +32,7 @@ class OutcomeUnknown(BrokerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
+class BrokerExecution:
     """One fill as the broker reports it."""
 
     id: str
@@ -43,15 +43,15 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class OrderReport:
     """The current state of an order at the broker."""
 
     broker_id: str
-    state: State
-    executions: tuple[Execution, ...] = ()
+    state: OrderState
+    executions: tuple[BrokerExecution, ...] = ()
     """All of its fills so far."""
     reason: str | None = None
-    exits: tuple[tuple[str, Report], ...] = ()
+    exits: tuple[tuple[str, OrderReport], ...] = ()
     """The exits of a bracket: role and report of each."""
 
 
@@ -63,13 +63,13 @@ class Broker(Protocol):
     account: str
     """The kind of account that results show: `paper` or `live`."""
 
-    async def submit(self, order: Order) -> Report:
+    async def submit(self, order: Order) -> OrderReport:
         """Send an order, exits included. Raises `BrokerRefused`, `BrokerUnavailable` or `OutcomeUnknown`."""
 
     async def cancel(self, order: Order) -> None:
         """Request the cancellation of an order; `find` returns whether it took effect. Raises the errors of `submit`."""
 
-    async def find(self, order: Order) -> Report | None:
+    async def find(self, order: Order) -> OrderReport | None:
         """Returns the report of an order by our id; None if the broker has no such order. Raises `BrokerUnavailable`."""
 
     async def cash(self) -> Decimal:

@@ -1,4 +1,7 @@
-"""Fills. Only fills change the cash and the positions of an account."""
+"""Fills, and when they happened. Only fills change the cash and the positions of an account.
+
+The ledger keeps when a fill was recorded: on paper, at the end of its minute.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from decimal import Decimal
 
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
-from openbell.trading.orders import Order, Side
+from openbell.trading.orders import Order, OrderKind, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +76,24 @@ def fill_of(
         bar,
         bar_hash,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FillTime:
+    """The time of a fill and of its record."""
+
+    at: float
+    """At a broker, the time of the execution; on paper, the open of the minute that filled the order."""
+    recorded_at: float
+    exact: bool
+    """False if the fill happened at an unknown time of the minute that begins at `at`."""
+
+
+def fill_time(fill: Fill, kind: OrderKind, limit_price: Decimal | None) -> FillTime:
+    """Returns the time of a fill of an order of this kind.
+
+    Market orders fill at the open of a minute, and so do limit orders that get a better price than their limit. At its limit
+    an order fills within the minute, and a stop may.
+    """
+    at_open = kind is OrderKind.MARKET or (kind is OrderKind.LIMIT and fill.price != limit_price)
+    return FillTime(fill.filled_at, fill.at, fill.bar is None or at_open)

@@ -24,7 +24,7 @@ GENESIS = f"{SCHEME}:{'0' * 64}"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """One entry of the ledger."""
 
     seq: int
@@ -49,7 +49,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class LedgerFault:
     """A defect of the ledger: the number of the entry, and what is wrong."""
 
     seq: int
@@ -61,10 +61,10 @@ def canonical(body: Any) -> str:
     return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def seal(seq: int, at: float, kind: str, key: str, body: str, prev: str) -> Entry:
+def seal(seq: int, at: float, kind: str, key: str, body: str, prev: str) -> LedgerEntry:
     """Returns an entry with its hash."""
     at = float(at)  # as the database returns it: 5 and 5.0 have different hashes
-    return Entry(seq, at, kind, key, body, prev, digest(seq, at, kind, key, body, prev))
+    return LedgerEntry(seq, at, kind, key, body, prev, digest(seq, at, kind, key, body, prev))
 
 
 def digest(seq: int, at: float, kind: str, key: str, body: str, prev: str) -> str:
@@ -86,11 +86,11 @@ def goes_beyond(newest: Head, ends: Sequence[Head]) -> bool:
 
 
 def check(
-    entries: Iterable[Entry],
+    entries: Iterable[LedgerEntry],
     heads: Iterable[Head] = (),
     ends: Sequence[Head] = (),
     beyond: str = "this home did not write them",
-) -> Iterator[Fault]:
+) -> Iterator[LedgerFault]:
     """Check the chain from its first entry; yields a fault for each break, and for each known head that is missing.
 
     `ends` are the heads at which the ledger may end, the committed head first. If given, later entries are a fault too, and
@@ -106,28 +106,28 @@ def check(
         # A damaged database may return any type for the number.
         seq = entry.seq if type(entry.seq) is int else expected
         if entry.seq != expected:
-            yield Fault(expected, f"entry {expected} is missing; entry {entry.seq} is in its place")
+            yield LedgerFault(expected, f"entry {expected} is missing; entry {entry.seq} is in its place")
         elif entry.prev != prev:
-            yield Fault(seq, f"entry {seq} does not follow the one before it")
+            yield LedgerFault(seq, f"entry {seq} does not follow the one before it")
         if unknown := unknown_scheme(entry.hash):
-            yield Fault(seq, f"entry {seq} {unknown}")
+            yield LedgerFault(seq, f"entry {seq} {unknown}")
         elif not _sealed(entry):
-            yield Fault(seq, f"entry {seq} ({entry.kind} {entry.key}) was changed")
+            yield LedgerFault(seq, f"entry {seq} ({entry.kind} {entry.key}) was changed")
         if any(noted != entry.hash for noted in wanted.pop(seq, ())):
-            yield Fault(seq, f"entry {seq} is not the one that was noted as the head: it was rewritten")
+            yield LedgerFault(seq, f"entry {seq} is not the one that was noted as the head: it was rewritten")
         expected, prev = seq + 1, entry.hash
         if any(end.seq == seq and end.hash == entry.hash for end in ends):
             covered = max(covered, seq)
     if ends and goes_beyond(Head(expected - 1, prev), ends):
         count = expected - 1 - covered
         many = "1 entry comes" if count == 1 else f"{count} entries come"
-        yield Fault(covered + 1, f"{many} after the head that was noted (entry {covered}): {beyond}")
+        yield LedgerFault(covered + 1, f"{many} after the head that was noted (entry {covered}): {beyond}")
     for seq in sorted(wanted):
         where = f"the ledger ends at entry {expected - 1}, and its head was noted at {seq}: its end is cut off"
-        yield Fault(seq, where if seq >= expected else f"entry {seq} was noted as the head, and it is missing")
+        yield LedgerFault(seq, where if seq >= expected else f"entry {seq} was noted as the head, and it is missing")
 
 
-def _sealed(entry: Entry) -> bool:
+def _sealed(entry: LedgerEntry) -> bool:
     """Returns True if an entry's hash is correct; False also if its content cannot be hashed."""
     try:
         return digest(entry.seq, entry.at, entry.kind, entry.key, entry.body, entry.prev) == entry.hash

@@ -1,10 +1,14 @@
 """The matcher: fills the orders of one account from minute bars, one bar at a time.
 
 Within one minute, stops fill before targets. Orders share a part of the minute's volume, and what remains of them waits for
-later minutes; forex has no volume, and its orders fill whole. `deals` finds the price, and fees are added to it. Stocks fill
-in regular hours only. An order never fills from a bar that opened before it was placed.
+later minutes; forex has no volume, and its orders fill whole. Fees are added to the price. Stocks fill in regular hours
+only. An order never fills from a bar that opened before it was placed.
 
-Paper trading and backtests fill orders only with this module.
+The price at which one bar fills one order is never better than a real order would have got. Market orders fill at the open.
+A limit order fills only if the price trades through its limit; after a gap it fills at the open. Slippage makes the price
+of market and stop orders a little higher if buying, and a little lower if selling.
+
+Paper trading fills orders only with this module.
 """
 
 from __future__ import annotations
@@ -13,15 +17,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from openbell.market.bars import Bars
+from openbell.market.bars import MINUTE, Bars
+from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
-from openbell.trading.brackets import end_exits
 from openbell.trading.costs import Costs, available, in_steps, tradable
-from openbell.trading.deals import Deal, Minute, deal, minute
 from openbell.trading.evidence import bar_hash
 from openbell.trading.fills import Fill, fill_of
-from openbell.trading.orders import RESTING, Order, Role, State
+from openbell.trading.orders import RESTING, Order, OrderKind, OrderState, Role, Side, end_exits
 
 Change = Order | Fill
 _EXIT_REACHED = "its exit was reached"
@@ -85,12 +88,12 @@ class Matcher:
         ]
         for at, order_id in sorted(expired, key=lambda each: each[0]):
             if not self.orders[order_id].final:
-                self._end(self.orders[order_id], State.EXPIRED, "its day is over", at)
+                self._end(self.orders[order_id], OrderState.EXPIRED, "its day is over", at)
         self._drop_ended()
 
     def cancel(self, order: Order, reason: str, at: float) -> None:
         """Cancel an order."""
-        self._end(order, State.CANCELLED, reason, at)
+        self._end(order, OrderState.CANCELLED, reason, at)
         self._drop_ended()
 
     def _reducible(self, order: Order) -> Decimal:
@@ -125,7 +128,7 @@ class Matcher:
         """Fill an order from the bar, at most once; returns the price. `entered`: the fill of its entry in this bar."""
         order, bar = self.orders[order_id], current.bar
         # A broker may fill an order while it is being cancelled; on paper a cancellation takes effect at once.
-        if order.state not in RESTING or order.state is State.CANCELLING:
+        if order.state not in RESTING or order.state is OrderState.CANCELLING:
             return None
         if bar.time < max(order.placed_at, current.matched_until.get(order_id, 0.0)):
             return None
@@ -183,8 +186,8 @@ class Matcher:
     def _entered(self, entry: Order, opened: Decimal, at: float) -> None:
         """Increase the exits by the quantity that their entry has opened."""
         for each in self._others(entry) if opened else ():
-            held = each.state is State.HELD
-            state, before = (State.OPEN, ZERO) if held else (each.state, each.quantity)
+            held = each.state is OrderState.HELD
+            state, before = (OrderState.OPEN, ZERO) if held else (each.state, each.quantity)
             self._change(each.to(state, at, quantity=before + opened))
         self._end_exits(entry, at)
 
@@ -200,21 +203,99 @@ class Matcher:
         """Cancel the entry and the other exit of an exit's bracket."""
         entry = self.orders.get(order.parent or "")
         if entry is not None and not entry.final:
-            self._change(entry.to(State.CANCELLED, at, _EXIT_REACHED))
+            self._change(entry.to(OrderState.CANCELLED, at, _EXIT_REACHED))
         for each in self._others(order):
-            self._change(each.to(State.CANCELLED, at, reason))
+            self._change(each.to(OrderState.CANCELLED, at, reason))
 
     # Ending orders
 
     def _nothing_left(self, order: Order, at: float) -> None:
         """Cancel an order that can only reduce but has nothing to reduce; of a bracket, cancel all of it."""
-        self._end(order, State.CANCELLED, _NOTHING_LEFT, at)
+        self._end(order, OrderState.CANCELLED, _NOTHING_LEFT, at)
         if order.role.exit:
             self._close_bracket(order, _NOTHING_LEFT, at)
 
-    def _end(self, order: Order, state: State, reason: str, at: float) -> None:
+    def _end(self, order: Order, state: OrderState, reason: str, at: float) -> None:
         self._end_exits(self._change(order.to(state, at, reason)), at)
 
     def _end_exits(self, entry: Order, at: float) -> None:
         for change in end_exits(entry, self.orders.values(), at):
             self._change(change)
+
+
+@dataclass(frozen=True, slots=True)
+class Minute:
+    """One bar of one instrument."""
+
+    bars: Bars
+    index: int
+    time: int
+    open: float
+    high: float
+    low: float
+    volume: float
+
+    @property
+    def end(self) -> float:
+        """The time at which the bar closes."""
+        return float(self.time + MINUTE)
+
+
+def minute(bars: Bars, index: int) -> Minute:
+    """Returns one bar as plain numbers."""
+    time, o, h, low, _, volume = (column[index].item() for column in bars.columns())
+    return Minute(bars, index, time, o, h, low, volume)
+
+
+@dataclass(frozen=True, slots=True)
+class Deal:
+    """The price at which an order fills, and whether it fills at the open of the bar."""
+
+    price: Decimal
+    at_open: bool
+
+
+def deal(order: Order, bar: Minute, costs: Costs, entered: Deal | None = None) -> tuple[Deal | None, bool]:
+    """Returns the price at which a bar fills an order (None if it does not), and whether the bar triggers its stop.
+
+    `entered` is the price at which the same bar filled the entry of the order's bracket.
+    """
+    buying = order.side is Side.BUY
+    if order.kind is OrderKind.MARKET or (order.kind is OrderKind.STOP and order.triggered):
+        return Deal(costs.taken(amounts.of_bar(bar.open), buying=buying), at_open=True), False
+    if order.kind is OrderKind.LIMIT or order.triggered:
+        return _limit(order.limit_price, bar, buying), False
+    return _stop(order, bar, costs, entered)
+
+
+def _stop(order: Order, bar: Minute, costs: Costs, entered: Deal | None) -> tuple[Deal | None, bool]:
+    buying = order.side is Side.BUY
+    stop = order.stop_price or ZERO
+    level = float(stop)
+    if not (bar.high >= level if buying else bar.low <= level):
+        return None, False
+    at_open = bar.open >= level if buying else bar.open <= level
+    if entered and not entered.at_open:
+        # The entry filled after the open: the exit cannot fill at the open, nor at a better price than the entry.
+        at_open, stop = False, max(stop, entered.price) if buying else min(stop, entered.price)
+    reached = amounts.of_bar(bar.open) if at_open else stop
+    if order.kind is OrderKind.STOP:
+        return Deal(costs.taken(reached, buying=buying), at_open), True
+    if at_open:
+        return _limit(order.limit_price, bar, buying), True
+    limit = order.limit_price or ZERO
+    if not (limit > stop if buying else limit < stop):
+        return None, True  # it rests from the next bar on: the order of prices within this bar is not known
+    taken = costs.taken(stop, buying=buying)
+    return Deal(min(taken, limit) if buying else max(taken, limit), at_open=False), True
+
+
+def _limit(limit: Decimal | None, bar: Minute, buying: bool) -> Deal | None:
+    """Returns the open if it is better than the limit, else the limit if the bar trades through it, else None."""
+    wanted = limit or ZERO
+    level = float(wanted)
+    if bar.open < level if buying else bar.open > level:
+        return Deal(amounts.of_bar(bar.open), at_open=True)
+    if bar.low < level if buying else bar.high > level:
+        return Deal(wanted, at_open=False)
+    return None

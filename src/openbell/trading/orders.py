@@ -22,6 +22,7 @@ of state, and only `Order.to` changes a state.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
@@ -30,6 +31,8 @@ from typing import Any
 from openbell.market.errors import OpenbellError
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
+
+_ENTRY_ENDED = "its entry opened nothing"
 
 
 class Side(StrEnum):
@@ -49,7 +52,7 @@ class Side(StrEnum):
         return Side.SELL if self is Side.BUY else Side.BUY
 
 
-class Kind(StrEnum):
+class OrderKind(StrEnum):
     """How an order is priced."""
 
     MARKET = "market"
@@ -79,7 +82,7 @@ class Role(StrEnum):
         return self in {Role.TAKE_PROFIT, Role.STOP_LOSS}
 
 
-class State(StrEnum):
+class OrderState(StrEnum):
     """The state of an order."""
 
     PENDING = "pending"
@@ -95,24 +98,24 @@ class State(StrEnum):
     REJECTED = "rejected"
 
 
-_IN_DOUBT = frozenset({State.UNKNOWN, State.LOST})
-_ENDS = frozenset({State.FILLED, State.CANCELLED, State.EXPIRED, State.REJECTED})
-_AT_BROKER = frozenset({State.OPEN, State.PARTIALLY_FILLED, State.CANCELLING}) | _ENDS
-MOVES: dict[State, frozenset[State]] = {
-    State.PENDING: _AT_BROKER - {State.CANCELLING} | {State.UNKNOWN},
-    State.HELD: frozenset({State.OPEN, State.CANCELLED, State.EXPIRED, State.REJECTED}),
-    State.OPEN: _AT_BROKER,
-    State.PARTIALLY_FILLED: _AT_BROKER - {State.OPEN, State.REJECTED},
-    State.CANCELLING: _AT_BROKER - {State.REJECTED},
-    State.UNKNOWN: _AT_BROKER | {State.LOST},
-    State.LOST: _AT_BROKER,
+_IN_DOUBT = frozenset({OrderState.UNKNOWN, OrderState.LOST})
+_ENDS = frozenset({OrderState.FILLED, OrderState.CANCELLED, OrderState.EXPIRED, OrderState.REJECTED})
+_AT_BROKER = frozenset({OrderState.OPEN, OrderState.PARTIALLY_FILLED, OrderState.CANCELLING}) | _ENDS
+MOVES: dict[OrderState, frozenset[OrderState]] = {
+    OrderState.PENDING: _AT_BROKER - {OrderState.CANCELLING} | {OrderState.UNKNOWN},
+    OrderState.HELD: frozenset({OrderState.OPEN, OrderState.CANCELLED, OrderState.EXPIRED, OrderState.REJECTED}),
+    OrderState.OPEN: _AT_BROKER,
+    OrderState.PARTIALLY_FILLED: _AT_BROKER - {OrderState.OPEN, OrderState.REJECTED},
+    OrderState.CANCELLING: _AT_BROKER - {OrderState.REJECTED},
+    OrderState.UNKNOWN: _AT_BROKER | {OrderState.LOST},
+    OrderState.LOST: _AT_BROKER,
     **dict.fromkeys(_ENDS, frozenset()),
 }
 """For each state, the states that may follow it; an order may always keep its state."""
 FINAL = _ENDS
-RESTING = frozenset({State.OPEN, State.PARTIALLY_FILLED, State.CANCELLING})
+RESTING = frozenset({OrderState.OPEN, OrderState.PARTIALLY_FILLED, OrderState.CANCELLING})
 """States in which an order may still fill."""
-EXPOSED = RESTING | {State.PENDING, State.UNKNOWN}
+EXPOSED = RESTING | {OrderState.PENDING, OrderState.UNKNOWN}
 """States that the risk gate counts: orders that may fill, or that the broker may have received."""
 
 
@@ -129,7 +132,7 @@ class Order:
     principal: str
     symbol: str
     side: Side
-    kind: Kind
+    kind: OrderKind
     quantity: Decimal
     opening: Decimal
     """The quantity that may still open a position. The rest only reduces one, and is cut to the position when it fills."""
@@ -145,7 +148,7 @@ class Order:
     parent: str | None = None
     client_order_id: str | None = None
     expires_at: float | None = None
-    state: State = State.PENDING
+    state: OrderState = OrderState.PENDING
     triggered: bool = False
     """Whether the stop price was reached; a stop-limit order is a limit order from then on."""
     filled: Decimal = ZERO
@@ -176,7 +179,7 @@ class Order:
         """Whether its state is final."""
         return self.state in FINAL
 
-    def to(self, state: State, at: float, reason: str | None = None, **changes: Any) -> Order:
+    def to(self, state: OrderState, at: float, reason: str | None = None, **changes: Any) -> Order:
         """Returns the order in another state. Raises `ImpossibleMove`.
 
         It keeps its reason, unless that was about a doubt that is over: the broker has found the order again.
@@ -196,7 +199,48 @@ class Order:
         with amounts.exact():
             paid, fees = self.paid + quantity * price, self.fees + fee
         if filled == self.quantity:
-            state = State.FILLED
+            state = OrderState.FILLED
         else:
-            state = State.CANCELLING if self.state is State.CANCELLING else State.PARTIALLY_FILLED
+            state = OrderState.CANCELLING if self.state is OrderState.CANCELLING else OrderState.PARTIALLY_FILLED
         return self.to(state, at, filled=filled, paid=paid, fees=fees)
+
+
+def exits_of(entry: Order) -> list[Order]:
+    """Returns the exits of an entry, in the state `held` until it fills."""
+    exits: list[Order] = []
+    for role, price in ((Role.TAKE_PROFIT, entry.take_profit), (Role.STOP_LOSS, entry.stop_loss)):
+        if price is None:
+            continue
+        target = role is Role.TAKE_PROFIT
+        exits.append(
+            replace(
+                entry,
+                id=f"{entry.id}-{'tp' if target else 'sl'}",
+                side=entry.side.other,
+                kind=OrderKind.LIMIT if target else OrderKind.STOP,
+                opening=ZERO,
+                limit_price=price if target else None,
+                stop_price=None if target else price,
+                take_profit=None,
+                stop_loss=None,
+                role=role,
+                parent=entry.id,
+                client_order_id=None,
+                time_in_force=Force.GTC,
+                expires_at=None,
+                state=OrderState.HELD,
+                broker_id=None,
+            )
+        )
+    return exits
+
+
+def end_exits(ended: Order, orders: Iterable[Order], at: float) -> list[Order]:
+    """Returns the cancelled exits of an entry that has ended: those still held, and all if the entry filled nothing."""
+    if ended.role is not Role.ENTRY or not ended.final:
+        return []
+    return [
+        each.to(OrderState.CANCELLED, at, _ENTRY_ENDED)
+        for each in orders
+        if each.parent == ended.id and not each.final and (each.state is OrderState.HELD or not ended.filled)
+    ]

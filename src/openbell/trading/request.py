@@ -1,4 +1,4 @@
-"""A request for an order, with the checks that need no account and no price."""
+"""A request for an order, with the checks that need no account and no price, and errors with a code of their own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import Any
 
-from openbell.market.errors import InvalidParameter
+from openbell.market.errors import InputError, InvalidParameter
 from openbell.market.instruments import STABLE, AssetClass, Instrument
 from openbell.trading import amounts
-from openbell.trading.orders import Force, Kind, Side
+from openbell.trading.orders import Force, OrderKind, Side
 
 LONGEST_KEY = 128
 _KEY = re.compile(r"[!-~]{1,128}")
@@ -23,12 +23,12 @@ _LEAST_PRICE = Decimal("1e-8")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class OrderRequest:
     """An order as requested."""
 
     instrument: Instrument
     side: Side
-    kind: Kind
+    kind: OrderKind
     quantity: Decimal
     time_in_force: Force = Force.GTC
     limit_price: Decimal | None = None
@@ -68,7 +68,7 @@ class Request:
 def request(
     instrument: Instrument,
     side: Side,
-    kind: Kind,
+    kind: OrderKind,
     quantity: Any,
     *,
     time_in_force: Force = Force.GTC,
@@ -79,14 +79,14 @@ def request(
     client_order_id: str | None = None,
     spelling: str = "",
     reduce_only: bool = False,
-) -> Request:
+) -> OrderRequest:
     """Returns a checked request. Raises `InvalidParameter`, whose message says what to change."""
     refuse_foreign_money(instrument)
 
     def priced(name: str, value: Any) -> Decimal | None:
         return None if value is None else amounts.price(value, name)
 
-    asked = Request(
+    asked = OrderRequest(
         instrument,
         side,
         kind,
@@ -124,9 +124,9 @@ def _check_key(key: str | None) -> None:
         raise InvalidParameter(f"client_order_id must be 1 to {LONGEST_KEY} printable characters without spaces")
 
 
-def _check_prices(asked: Request) -> None:
-    wants_limit = asked.kind in {Kind.LIMIT, Kind.STOP_LIMIT}
-    wants_stop = asked.kind in {Kind.STOP, Kind.STOP_LIMIT}
+def _check_prices(asked: OrderRequest) -> None:
+    wants_limit = asked.kind in {OrderKind.LIMIT, OrderKind.STOP_LIMIT}
+    wants_stop = asked.kind in {OrderKind.STOP, OrderKind.STOP_LIMIT}
     for name, value, wanted in (
         ("price", asked.limit_price, wants_limit),
         ("stop_price", asked.stop_price, wants_stop),
@@ -137,7 +137,7 @@ def _check_prices(asked: Request) -> None:
             raise InvalidParameter(f"a {asked.kind} order takes no {name}")
 
 
-def _check_bracket(asked: Request) -> None:
+def _check_bracket(asked: OrderRequest) -> None:
     """Raise `InvalidParameter` unless the stop-loss, the entry's price and the take-profit are in this order."""
     if asked.bracket and asked.reduce_only:
         raise InvalidParameter("a reduce_only order opens nothing: leave out take_profit and stop_loss")
@@ -156,3 +156,23 @@ def too_small(instrument: Instrument, price: Decimal) -> str | None:
         return None
     least = amounts.text(_LEAST_PRICE)
     return f"the price of {instrument} is {amounts.text(price)}: nothing below {least} can be traded here"
+
+
+class InvalidSide(InputError):
+    """The side is neither buy nor sell."""
+
+
+class InvalidSize(InputError):
+    """The size is not a positive number."""
+
+
+class InvalidAction(InputError):
+    """The action is not buy, sell or hold."""
+
+
+class InvalidConfidence(InputError):
+    """The confidence is not between 0 and 1."""
+
+
+class ReasoningTooLong(InputError):
+    """The reasoning is longer than a journal entry may be."""

@@ -1,4 +1,4 @@
-"""The risk rules: `judge` decides whether an order is allowed, why not, and how large it may be.
+"""The risk rules: `judge` decides whether an order is allowed, how large it may be, and why a rule refuses it.
 
 Orders that only reduce a position are always accepted. All others are judged by the quantity that opens a position: first by
 rules that do not depend on the size (halt, symbol, short, stale price, collar, number of positions, daily loss), then by the
@@ -20,24 +20,18 @@ from openbell.trading import amounts
 from openbell.trading.amounts import CENT, ONE, ZERO
 from openbell.trading.book import Book
 from openbell.trading.halt import Halt
-from openbell.trading.objections import (
-    Objection,
-    SizeRule,
-    collar,
-    daily_loss,
-    money,
-    percent,
-    symbol_not_allowed,
-    too_many_positions,
-)
 from openbell.trading.orders import EXPOSED, Order, Side
 
 _DIGITS = 15
 """Significant digits that a JSON number carries exactly; `max_size` has no more."""
 
+_ONLY_REDUCES = "it only reduces the position"
+_NAMES = 200
+"""The most characters of allowed symbols in a sentence."""
+
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RiskLimits:
     """The settings of the rules. A limit of zero is switched off."""
 
     order_share: Decimal = Decimal("0.10")
@@ -109,7 +103,7 @@ class Verdict:
     """What limits `max_size`, if it is not the rule that refused."""
 
 
-def judge(proposal: Proposal, situation: Situation, limits: Limits) -> Verdict:
+def judge(proposal: Proposal, situation: Situation, limits: RiskLimits) -> Verdict:
     """Returns the verdict on a proposal."""
     with amounts.exact():
         return _Judgement(proposal, situation, limits).verdict()
@@ -140,7 +134,7 @@ def _claimed(side: Side, symbol: str, orders: Iterable[Order]) -> Decimal:
 class _Judgement:
     """The judgement of one proposal, with the sums that several rules need."""
 
-    def __init__(self, proposal: Proposal, situation: Situation, limits: Limits) -> None:
+    def __init__(self, proposal: Proposal, situation: Situation, limits: RiskLimits) -> None:
         self.proposal, self.situation, self.limits = proposal, situation, limits
         symbol = proposal.symbol
         self.last = situation.prices[symbol]
@@ -281,10 +275,7 @@ class _Judgement:
         return min(ONE, max(used))
 
 
-_ONLY_REDUCES = "it only reduces the position"
-
-
-def lost_too_much(day_start: Decimal | None, equity: Decimal, limits: Limits) -> str | None:
+def lost_too_much(day_start: Decimal | None, equity: Decimal, limits: RiskLimits) -> str | None:
     """Returns why nothing may be opened today; None if the daily loss is below its limit or not known."""
     objection = daily_loss(day_start, equity, limits.daily_loss)
     return None if objection is None else objection.reason
@@ -302,3 +293,115 @@ def _exactly_sent(size: Decimal) -> Decimal:
     """Returns a size rounded down to 1e-8, and to the digits that a JSON number carries exactly."""
     step = max(CENT, Decimal(1).scaleb(size.adjusted() - _DIGITS + 1)) if size else CENT
     return amounts.down(size, step)
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """The objection of one rule to one order. Values and limits have their units."""
+
+    rule: str
+    text: str
+    """A sentence with the value and the limit, if the rule has one."""
+    value: str | None = None
+    limit: str | None = None
+    setting: str | None = None
+    """The name of the setting that holds the limit; None if the rule has none."""
+
+    @property
+    def reason(self) -> str:
+        """The sentence; if the rule has a limit, with the names of the rule and its setting."""
+        if self.limit is None:
+            return self.text
+        return f"{self.text} ({self.source})"
+
+    @property
+    def source(self) -> str:
+        """The names of the rule and of its setting."""
+        return ", ".join(filter(None, (f"rule {self.rule}", self.setting)))
+
+
+@dataclass(frozen=True, slots=True)
+class SizeRule:
+    """A rule about the size of an order: the dollars that the order would reach, and those that are allowed."""
+
+    rule: str
+    need: Decimal
+    have: Decimal
+    setting: str
+    what: str
+    """What would be worth `need`."""
+    allowed: str
+    """The limit in words, with `{}` for the amount."""
+
+    @property
+    def objection(self) -> Objection | None:
+        """The objection; None if the order is within the limit."""
+        if self.need <= self.have:
+            return None
+        have = money(max(ZERO, self.have))
+        need = _beyond(money(self.need), have)
+        return self._with(f"{self.what} {need}, and {self.allowed.format(have)}", need, have)
+
+    @property
+    def source(self) -> str:
+        """The names of the rule and of its setting."""
+        return self._with("").source
+
+    def _with(self, text: str, need: str = "", have: str = "") -> Objection:
+        return Objection(self.rule, text, need, have, self.setting)
+
+
+def collar(price: Decimal, last: Decimal, most: Decimal) -> Objection | None:
+    """Returns the objection to a price that is too far from the last one; 0 allows any."""
+    if not most or abs(price - last) <= most * last:
+        return None
+    limit = percent(most)
+    away = _beyond(percent(amounts.share(abs(price - last), last)), limit)
+    text = (
+        f"the price {amounts.text(price)} is {away} from the last price, {amounts.text(last)}, "
+        f"and at most {limit} is allowed"
+    )
+    return Objection("collar", text, away, limit, "OPENBELL_RISK_COLLAR")
+
+
+def too_many_positions(count: int, most: int) -> Objection | None:
+    """Returns the objection to one more position than `count`; 0 allows any number."""
+    if not most or count < most:
+        return None
+    text = (
+        f"{count} positions are open or being opened, this would be number {count + 1}, and at most {most} are allowed"
+    )
+    return Objection("positions", text, str(count + 1), str(most), "OPENBELL_RISK_POSITIONS")
+
+
+def daily_loss(day_start: Decimal | None, equity: Decimal, most: Decimal) -> Objection | None:
+    """Returns the objection to opening anything today; None if the loss is below its limit or not known."""
+    if day_start is None or day_start <= 0 or not most or day_start - equity < most * day_start:
+        return None
+    lost, limit = percent(amounts.share(day_start - equity, day_start)), percent(most)
+    text = f"the account has lost {lost} today, and opens nothing after {limit}"
+    return Objection("daily_loss", text, lost, limit, "OPENBELL_RISK_DAILY_LOSS")
+
+
+def symbol_not_allowed(symbol: str, allowed: frozenset[str]) -> Objection | None:
+    """Returns the objection to a symbol that is not in the list; an empty list allows all."""
+    if not allowed or symbol in allowed:
+        return None
+    names = ", ".join(sorted(allowed))
+    text = f"{symbol} is not one of the allowed symbols: {names[:_NAMES]}{'…' if len(names) > _NAMES else ''}"
+    return Objection("symbols", text, symbol, names, "OPENBELL_RISK_SYMBOLS")
+
+
+def money(value: Decimal) -> str:
+    """Returns an amount of dollars, such as `1,000.00 USD`."""
+    return f"{value:,.2f} USD"
+
+
+def percent(value: Decimal) -> str:
+    """Returns a share in per cent."""
+    return f"{float(value * 100):.4g} %"
+
+
+def _beyond(value: str, limit: str) -> str:
+    """Returns a value that is more than its limit, also if the two are rounded to the same text."""
+    return f"more than {limit}" if value == limit else value

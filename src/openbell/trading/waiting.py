@@ -1,4 +1,4 @@
-"""What a working order waits for, and until when: the `reason` of orders that have none recorded.
+"""What a working order waits for, and until when: the `reason` of orders that have none recorded, and the end of day orders.
 
 The reason is computed from the order, the clock and the volume since the order last changed. It is not stored, because it
 may be different one minute later.
@@ -14,23 +14,25 @@ from math import ceil
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import iso
 from openbell.market.instruments import AssetClass, Instrument
-from openbell.market.sessions import EASTERN, Phase, eastern, next_open, phase
+from openbell.market.sessions import EASTERN, Phase, eastern, next_open, phase, session_on
+from openbell.market.trading_days import currency_days_between
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
 from openbell.trading.costs import Costs, available, in_steps, tradable
 from openbell.trading.halt import Halt
-from openbell.trading.orders import RESTING, Kind, Order, State
+from openbell.trading.orders import RESTING, Order, OrderKind, OrderState
 
 _FOREX_OPENS = time(17, 0)
 _SUNDAY = 6
 _CLOCK_STEP = 600.0
 """Seconds by which an order may be dated ahead without a note: the clock may have been corrected by as much."""
 _WORDS = {
-    State.PENDING: "waits for the broker's answer",
-    State.UNKNOWN: "the broker is being asked what became of it",
-    State.LOST: "the broker is being asked what became of it",
-    State.CANCELLING: "waits for the broker to confirm its cancellation",
+    OrderState.PENDING: "waits for the broker's answer",
+    OrderState.UNKNOWN: "the broker is being asked what became of it",
+    OrderState.LOST: "the broker is being asked what became of it",
+    OrderState.CANCELLING: "waits for the broker to confirm its cancellation",
 }
+_DAY = 86400
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +95,9 @@ def waiting(
     """
     if order.final or order.reason:
         return None
-    if order.state is State.HELD:
+    if order.state is OrderState.HELD:
         return f"held until its entry {order.parent} fills"
-    if order.state not in RESTING or order.state is State.CANCELLING:
+    if order.state not in RESTING or order.state is OrderState.CANCELLING:
         return _WORDS[order.state]
     dated = ahead_of(order, now) if on_paper else None
     if unread or dated:
@@ -169,4 +171,21 @@ def _price(order: Order) -> str | None:
     if order.stop_price is None or order.triggered:
         return f"the price {through}" if through else None
     reached = f"the price reaches {amounts.text(order.stop_price)}"
-    return f"{reached}, then until it {through}" if through and order.kind is Kind.STOP_LIMIT else reached
+    return f"{reached}, then until it {through}" if through and order.kind is OrderKind.STOP_LIMIT else reached
+
+
+def day_end(instrument: Instrument, at: float) -> float:
+    """Returns when a day order expires: at the close of the session for stocks, at 17:00 New York for forex, else at the
+    end of the UTC day. While the market is closed, the next day counts.
+    """
+    if instrument.asset_class is AssetClass.FOREX:
+        closes = currency_days_between(at, at).close
+        row = int(closes.searchsorted(at, side="right"))
+        if row < len(closes):
+            return float(closes[row])
+    if instrument.asset_class is not AssetClass.STOCK:
+        return float((at // _DAY + 1) * _DAY)
+    session = session_on(eastern(at).date())
+    if session is None or at >= session.close:
+        session = next_open(at)
+    return float(session.close) if session else float((at // _DAY + 1) * _DAY)

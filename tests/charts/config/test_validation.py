@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from openbell.charts.config.plans import PLANS
+from openbell.charts.config.choices import PLANS
 from openbell.charts.config.validation import plan_of, validate
 from openbell.market.errors import InvalidParameter
 

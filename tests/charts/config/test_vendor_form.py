@@ -10,9 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.charts.config.annotation_kinds import KINDS, TYPES, Coordinate, kind_of
 from openbell.charts.config.choices import FORMATS, INTERVALS, PRESETS, SCALES, SESSIONS, STYLES, THEMES
-from openbell.charts.config.model import ChartConfig, ConfigAnnotation, ConfigStudy, Watermark
+from openbell.charts.config.model import (
+    KINDS,
+    TYPES,
+    ChartConfig,
+    ConfigAnnotation,
+    ConfigStudy,
+    Coordinate,
+    Watermark,
+    kind_of,
+)
 from openbell.charts.config.ranges import bounds_of, read_range
 from openbell.charts.config.vendor_form import settled, vendor_body
 from openbell.charts.studies.catalogue import all_studies, find
@@ -83,7 +91,7 @@ CONFIGS = st.builds(
     format=st.sampled_from(FORMATS),
     shift_left=st.integers(0, 5),
     shift_right=st.integers(0, 5),
-    watermark=st.none() | st.builds(Watermark, text=st.text(min_size=1, max_size=9)),
+    watermark=st.none() | st.builds(Watermark, text=st.text(min_size=1, max_size=9).filter(str.strip)),
     override=st.just({"showLegend": False, "priceRange": {"from": 1, "to": 2}}) | st.just({}),
     studies=st.lists(studies(), max_size=4).map(tuple),
     drawings=st.lists(drawings(), max_size=3).map(tuple),

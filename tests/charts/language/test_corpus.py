@@ -9,12 +9,11 @@ from datetime import timedelta
 
 import pytest
 
-from openbell.charts.config.annotation_kinds import KINDS, TYPES, Coordinate
 from openbell.charts.config.choices import INTERVALS, LEAST_HEIGHT, LEAST_WIDTH, SCALES, STYLES, THEMES
+from openbell.charts.config.model import KINDS, TYPES, Coordinate
 from openbell.charts.config.ranges import bounds_of, read_range
 from openbell.charts.language.instruments import exchanges
-from openbell.charts.language.instruments.kinds.forex import FIAT
-from openbell.charts.language.instruments.registry import all_instruments
+from openbell.charts.language.instruments.catalogue import FIAT, all_instruments
 from openbell.charts.studies.catalogue import all_studies
 from tests.charts.language.corpus import DEFAULTS, NOW, Entry, expanded_study, held_out, visible
 
@@ -66,7 +65,7 @@ def test_symbols_are_of_the_table_or_of_an_exchange_that_the_sentence_names() ->
     known = {each.symbol for each in all_instruments()} | {f"FX:{one}{two}" for one in FIAT for two in FIAT}
     for entry in CONFIGS:
         exchange = entry.config["symbol"].partition(":")[0]
-        asked = exchanges.by_id()[exchange].names if exchange in exchanges.by_id() else ()
+        asked = exchanges.exchanges_by_id()[exchange].names if exchange in exchanges.exchanges_by_id() else ()
         text = f"{entry.say} {entry.args}".lower()
         pairs = exchange == "BINANCE"
         assert entry.config["symbol"] in known or pairs or any(each in text for each in (exchange.lower(), *asked)), (

@@ -8,9 +8,8 @@ from collections import Counter
 import pytest
 
 from openbell.charts.language.instruments import exchanges
-from openbell.charts.language.instruments.kinds.forex import FIAT
-from openbell.charts.language.instruments.named import Kind, Named
-from openbell.charts.language.instruments.registry import all_instruments, by_name, by_ticker
+from openbell.charts.language.instruments.catalogue import FIAT, all_instruments, by_name, by_ticker
+from openbell.charts.language.instruments.named import InstrumentKind, Named
 from openbell.charts.studies.catalogue import all_studies
 
 SYMBOL = re.compile(r"[A-Z_]+:[A-Z0-9.]+!?")
@@ -30,7 +29,14 @@ def test_symbols_have_an_exchange_and_are_unique() -> None:
 def test_the_table_covers_what_people_ask_for() -> None:
     counts = Counter(each.kind for each in all_instruments())
     assert len(all_instruments()) >= 200
-    least = {Kind.CRYPTO: 50, Kind.STOCK: 90, Kind.ETF: 15, Kind.INDEX: 20, Kind.FOREX: 25, Kind.FUTURE: 25}
+    least = {
+        InstrumentKind.CRYPTO: 50,
+        InstrumentKind.STOCK: 90,
+        InstrumentKind.ETF: 15,
+        InstrumentKind.INDEX: 20,
+        InstrumentKind.FOREX: 25,
+        InstrumentKind.FUTURE: 25,
+    }
     assert {kind: counts[kind] for kind, count in least.items() if counts[kind] < count} == {}
 
 
@@ -58,7 +64,7 @@ def test_words_with_another_meaning_are_ambiguous() -> None:
     studies = {phrase for study in all_studies().values() for phrase in (study.title.lower(), *study.phrases)}
     ordinary = set("all it now on key low near link dot etc net snow spot shop cost cat ups coin hood".split())
     ordinary |= set("op apt vet sand cake target gap block zoom snap stellar optimism hd ai de".split())
-    exchange_names = set(exchanges.by_name())
+    exchange_names = set(exchanges.exchanges_by_name())
     for each in all_instruments():
         for word in (*each.names, *each.tickers):
             if len(word) == 1 or word in ordinary | studies | exchange_names:
@@ -89,7 +95,7 @@ def test_instruments_are_found_by_names_nicknames_and_tickers() -> None:
 
 
 def test_exchanges_write_symbols_in_their_own_way() -> None:
-    table = exchanges.by_id()
+    table = exchanges.exchanges_by_id()
     bitcoin, euro, gold, apple = find("bitcoin"), find("eurusd"), find("gold"), find("apple")
     assert table["BINANCE"].symbol_of(bitcoin) == "BINANCE:BTCUSDT"
     assert table["COINBASE"].symbol_of(bitcoin) == "COINBASE:BTCUSD"
@@ -104,11 +110,11 @@ def test_exchanges_write_symbols_in_their_own_way() -> None:
 
 
 @pytest.mark.parametrize("each", exchanges.EXCHANGES, ids=lambda each: each.id)
-def test_exchanges_have_a_quote_if_they_list_crypto(each: exchanges.Exchange) -> None:
-    assert bool(each.quote) == (Kind.CRYPTO in each.kinds)
-    assert all(exchanges.by_name()[name] is each for name in each.names)
+def test_exchanges_have_a_quote_if_they_list_crypto(each: exchanges.NamedExchange) -> None:
+    assert bool(each.quote) == (InstrumentKind.CRYPTO in each.kinds)
+    assert all(exchanges.exchanges_by_name()[name] is each for name in each.names)
 
 
 def test_pairs_are_of_known_currencies() -> None:
-    pairs = [each.code for each in all_instruments() if each.kind is Kind.FOREX]
+    pairs = [each.code for each in all_instruments() if each.kind is InstrumentKind.FOREX]
     assert [code for code in pairs if code[:3] not in FIAT or code[3:] not in FIAT] == []

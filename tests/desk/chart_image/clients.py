@@ -9,8 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import TypeVar
 
+from openbell.charts.config.choices import PLANS
 from openbell.charts.config.model import ChartConfig
-from openbell.charts.config.plans import PLANS
 from openbell.desk.pictures.chart_image.day_count import DayCount
 from openbell.desk.pictures.chart_image.http import VendorHttp
 from openbell.desk.pictures.chart_image.pace import Timing, bucket_of

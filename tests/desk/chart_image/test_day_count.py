@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from openbell.charts.config.plans import PLANS
+from openbell.charts.config.choices import PLANS
 from openbell.desk.pictures.chart_image import day_count
 from openbell.desk.pictures.chart_image.day_count import DayCount
 from openbell.desk.pictures.chart_image.errors import RateLimited

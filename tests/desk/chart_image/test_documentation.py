@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.charts.config.choices import INTERVALS, PRESETS, STYLES, THEMES
-from openbell.charts.config.plans import PLANS
+from openbell.charts.config.choices import INTERVALS, PLANS, PRESETS, STYLES, THEMES
 from openbell.charts.config.ranges import read_range
 from openbell.charts.studies.catalogue import all_studies, find
 from openbell.desk.pictures.chart_image.catalogue_documentation import (

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from openbell.charts.config.annotation_kinds import KINDS
-from openbell.charts.config.model import ConfigAnnotation, ConfigStudy
+from openbell.charts.config.model import KINDS, ConfigAnnotation, ConfigStudy
 from openbell.charts.studies.catalogue import all_studies
 from openbell.desk.pictures.chart_image.errors import (
     ConfigRefused,

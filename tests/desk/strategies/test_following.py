@@ -12,8 +12,7 @@ from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.snapshot import View
 from openbell.strategies.consensus import Action
-from openbell.strategies.implementations import Implementation, Status
-from openbell.strategies.promotion import Forward
+from openbell.strategies.implementations import Forward, Implementation, ImplementationStatus
 from tests.servers.desks import awaited, bench_as_found
 
 AT = "2026-03-02T15:00:00Z"
@@ -25,7 +24,9 @@ COSTS = [0.001, 0.0005]
 def implementation(name: str, principal: str) -> Implementation:
     dates = (0, NOW - 86400 * 300, NOW - 86400 * 200.0, NOW - 86400 * 200.0)
     found = {"costs": COSTS, "content": name, "generation": 1, "attempt": 1}
-    return Implementation(name, principal, "SMA_RSI", "f", BTC, "1h", {}, Status.VALIDATED, "", *dates, 3, found)
+    return Implementation(
+        name, principal, "SMA_RSI", "f", BTC, "1h", {}, ImplementationStatus.VALIDATED, "", *dates, 3, found
+    )
 
 
 def figures(action: Action) -> Figures:
@@ -50,7 +51,9 @@ async def test_the_consensus_of_a_principal_follows_after_its_own_strategies_are
         assert first is not None
         assert (first["bullish"], first["bearish"]) == (1, 1)
 
-        await records.write(lambda journal: journal.put("implementation", replace(own, status=Status.RETIRED)))
+        await records.write(
+            lambda journal: journal.put("implementation", replace(own, status=ImplementationStatus.RETIRED))
+        )
         await records.write(lambda journal: _record(journal, BTC, COSTS, {"impl_shared": figures(Action.BUY)}, {}))
         after = await records.read(lambda view: queries.consensus(view, queries.consensus_id(BTC, "local", COSTS)))
         assert after is not None
@@ -70,7 +73,7 @@ async def test_a_step_is_recorded_once_at_its_own_bar(tmp_path: Path) -> None:
             now = {"impl_a": figures(Action.BUY)}
             await records.write(lambda journal: _record(journal, BTC, COSTS, now, {"impl_a": course}))  # noqa: B023
         (found,) = await records.read(lambda view: queries.implementations_of(view, "", COSTS, symbol=BTC))
-        assert (found.status, found.changed_at) == (Status.DEPLOYED, NOW - 3600)
+        assert (found.status, found.changed_at) == (ImplementationStatus.DEPLOYED, NOW - 3600)
         entries = await desk.entries()
         assert entries == 4, "the implementation, its signal, the step and the consensus"
 
@@ -100,7 +103,7 @@ async def test_votes_that_remain_after_a_search_are_still_a_consensus(tmp_path: 
         for ended, left in ((own, ((1, 0), (1, 0))), (shared, (None, None))):
 
             def retire(journal: Journal, ended: Implementation = ended) -> None:
-                journal.put("implementation", replace(ended, status=Status.RETIRED))
+                journal.put("implementation", replace(ended, status=ImplementationStatus.RETIRED))
                 withdraw_votes(journal, BTC, COSTS)
 
             await records.write(retire)

@@ -23,7 +23,7 @@ from openbell.market.errors import OpenbellError
 from openbell.market.instruments import parse
 from openbell.stores.port import Lease
 from openbell.trading.alerts import Type
-from openbell.trading.orders import Kind, Side
+from openbell.trading.orders import OrderKind, Side
 from openbell.trading.request import request
 
 Say = Callable[[object], None]
@@ -135,7 +135,7 @@ class _Client:
         chance, symbol = self._chance, self._chance.choice(SYMBOLS)
         price = await self._price(symbol)
         side = chance.choice((Side.BUY, Side.SELL))
-        kind = chance.choice((Kind.MARKET, Kind.MARKET, Kind.LIMIT))
+        kind = chance.choice((OrderKind.MARKET, OrderKind.MARKET, OrderKind.LIMIT))
         near = price * (1 - 0.0005 * side.sign)
         bracket = chance.random() < 0.4
         asked = request(
@@ -143,7 +143,7 @@ class _Client:
             side,
             kind,
             round(chance.choice((300.0, 1500.0, 4000.0)) / price, 4),
-            price=round(near, 6) if kind is Kind.LIMIT else None,
+            price=round(near, 6) if kind is OrderKind.LIMIT else None,
             take_profit=round(price * (1 + 0.002 * side.sign), 6) if bracket else None,
             stop_loss=round(price * (1 - 0.002 * side.sign), 6) if bracket else None,
             client_order_id=f"key-{chance.getrandbits(60)}",

@@ -14,7 +14,7 @@ from openbell.stores.records.tables import checkpoints as kept_checkpoints
 from openbell.stores.records.verify import faults
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
-from openbell.trading.orders import FINAL, State
+from openbell.trading.orders import FINAL, OrderState
 from tests.desk.trading.memory_databases import Place
 from tests.desk.trading.rejudging import Rejudging
 from tests.desk.trading.rematching import Case, case_of, mismatches
@@ -88,7 +88,7 @@ def _asked(world: World, replayed: ReplayedLedger) -> Iterator[str]:
             yield f"{own} was answered with {answer.id} and is {by_key[asked.account, own]}"
     for order_id, state in world.cancelled.items():
         now = replayed.orders[order_id].state
-        if now is State.CANCELLING or (state is State.CANCELLED and now is not State.CANCELLED):
+        if now is OrderState.CANCELLING or (state is OrderState.CANCELLED and now is not OrderState.CANCELLED):
             yield f"{order_id} was cancelled ({state}) and is {now}"
 
 
@@ -102,7 +102,7 @@ def _twins(world: World, replayed: ReplayedLedger) -> Iterator[str]:
             before = last.get((order.account, digest))
             if before and abs(received - before[0]) < TWIN_SECONDS:
                 yield f"{order_id} repeats {before[1]} after {received - before[0]:.1f} s"
-        if order.state is not State.REJECTED:
+        if order.state is not OrderState.REJECTED:
             last[order.account, digest] = received, order_id
 
 
@@ -136,7 +136,7 @@ def _books(place: Place, seat: Seat, replayed: ReplayedLedger) -> Iterator[str]:
             continue
         if (order.filled, order.paid) != (filled.get(order.id, ZERO), paid[order.id]):
             yield f"{order.id} shows {order.filled} and has fills of {filled.get(order.id, ZERO)}"
-        if order.state in {State.PENDING, State.UNKNOWN}:
+        if order.state in {OrderState.PENDING, OrderState.UNKNOWN}:
             yield f"{order.id} is still {order.state}"
 
 
@@ -206,11 +206,11 @@ def _not_at_the_broker(world: World, replayed: ReplayedLedger) -> Iterator[str]:
     for order in replayed.orders.values():
         if order.role.exit or order.id in vendor.orders:
             continue
-        if order.state not in {State.REJECTED, State.LOST} or not order.reason:
+        if order.state not in {OrderState.REJECTED, OrderState.LOST} or not order.reason:
             yield f"{order.id} is {order.state} ({order.reason}), and the broker never had it"
         unheard = vendor.outcomes.get(order.id) in {"it never arrived", "it arrives later", "the answer was lost"}
         excused = unheard or world.flaky or order.id in world.orphans
-        if order.state is State.LOST and not excused:
+        if order.state is OrderState.LOST and not excused:
             yield f"{order.id} was lost ({vendor.outcomes.get(order.id, 'never sent')}), and nobody had died"
     for order in replayed.orders.values():
         if order.role.exit and not order.final:

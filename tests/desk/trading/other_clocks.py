@@ -20,7 +20,7 @@ from openbell.stores.records.snapshot import View
 from openbell.trading.accounts import Account
 from openbell.trading.amounts import ONE
 from openbell.trading.orders import Side
-from openbell.trading.request import Request
+from openbell.trading.request import OrderRequest
 from tests.desk.trading.market import SYMBOLS, Clock, Market
 from tests.desk.trading.memory_databases import Life, Place, ReadOnlyLine, spelled
 from tests.desk.trading.seats import CASH, Judgement, Seat, Setting, WatchedGate
@@ -128,7 +128,7 @@ class Past:
         self.seats = {name: Seat(setting, name, _never) for name in world.accounts}
         self.looking: asyncio.Task[None] | None = None
 
-    async def look(self, count: int, wanted: Request) -> None:
+    async def look(self, count: int, wanted: OrderRequest) -> None:
         """Compare some answers, and check that writes are refused."""
         world, answers = self._world, self._world.answers
         known = world.chance.sample(answers.given, min(count, len(answers.given)))
@@ -192,7 +192,7 @@ class Scenario:
         self.judgements[f"local-{name}"] = gate.last
         return name
 
-    async def act(self, chance: random.Random, wanted: Request) -> None:
+    async def act(self, chance: random.Random, wanted: OrderRequest) -> None:
         """Do some random actions: advance the time in jumps or as a replay, trade; then maybe read an earlier time."""
         for _ in range(chance.randrange(1, 6)):
             deed = chance.choice((self._later, self._replay, self._place, self._place, self._cancel, self._decide))
@@ -208,26 +208,26 @@ class Scenario:
         if chance.random() < 0.5:
             await self._earlier(chance, wanted)
 
-    async def _later(self, chance: random.Random, _wanted: Request) -> None:
+    async def _later(self, chance: random.Random, _wanted: OrderRequest) -> None:
         self.clock.move(chance.choice((0.001, 30.0, 130.0, 900.0)))
 
-    async def _replay(self, chance: random.Random, _wanted: Request) -> None:
+    async def _replay(self, chance: random.Random, _wanted: OrderRequest) -> None:
         for _ in range(chance.randrange(1, 4)):
             self.clock.move(60.0)
             await self.seat.engine.step(None)
 
-    async def _place(self, _chance: random.Random, wanted: Request) -> None:
+    async def _place(self, _chance: random.Random, wanted: OrderRequest) -> None:
         self.ids.append((await self.seat.orders.place(OPERATOR, wanted)).id)
 
-    async def _cancel(self, chance: random.Random, _wanted: Request) -> None:
+    async def _cancel(self, chance: random.Random, _wanted: OrderRequest) -> None:
         if self.ids:
             await self.seat.orders.cancel(OPERATOR, chance.choice(self.ids))
 
-    async def _decide(self, chance: random.Random, _wanted: Request) -> None:
+    async def _decide(self, chance: random.Random, _wanted: OrderRequest) -> None:
         self.clock.move(chance.choice((0.001, 130.0, 900.0)))
         await self.seat.decisions.save(OPERATOR, "BTC/USD", "hold", 0.5, None, "a test", None)
 
-    async def _earlier(self, chance: random.Random, wanted: Request) -> None:
+    async def _earlier(self, chance: random.Random, wanted: OrderRequest) -> None:
         """A desk with an earlier clock sees what was known then, and cannot write."""
         world, memory = self._world, self.place.memory
         earlier = self._seat(Clock(self.clock.at))

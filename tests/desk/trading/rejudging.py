@@ -13,8 +13,8 @@ from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
 from openbell.trading.fills import Fill
 from openbell.trading.halt import Halt
-from openbell.trading.ledger import Entry
-from openbell.trading.orders import EXPOSED, Order, Side, State
+from openbell.trading.ledger import LedgerEntry
+from openbell.trading.orders import EXPOSED, Order, OrderState, Side
 from openbell.trading.risk import Proposal, Situation
 from openbell.trading.rows import from_row
 from tests.desk.trading.market import DAY, STALE_AFTER, Outage, Script
@@ -27,7 +27,7 @@ class Rejudging:
 
     def __init__(
         self,
-        ledger: list[Entry],
+        ledger: list[LedgerEntry],
         script: Script,
         judgements: dict[str, Judgement],
         outages: list[Outage],
@@ -46,7 +46,7 @@ class Rejudging:
         self._halted: Halt | None = None
 
     def violations(self) -> Iterator[str]:
-        judged: tuple[Entry, dict[str, Any]] | None = None
+        judged: tuple[LedgerEntry, dict[str, Any]] | None = None
         for entry in self._ledger:
             body = json.loads(entry.body)
             if entry.kind == "account":
@@ -71,7 +71,7 @@ class Rejudging:
         if judged:
             yield f"the verdict {judged[0].key} has no order"
 
-    def _again(self, entry: Entry, order: Order, body: dict[str, Any]) -> Iterator[str]:
+    def _again(self, entry: LedgerEntry, order: Order, body: dict[str, Any]) -> Iterator[str]:
         judgement, book = self._judgements[order.id], self._books[order.account]
         sheet = judgement.sheet
         waiting = tuple(each for each in self._orders.values() if not each.final and each.account == order.account)
@@ -92,12 +92,12 @@ class Rejudging:
             return
         if verdict.valid != body["valid"] or amounts.text(verdict.opening) != body["opening"]:
             yield f"{order.id} was judged {body['valid']} ({body['rule']}), and the ledger says {verdict}"
-        if (order.state is State.REJECTED) == verdict.valid:
+        if (order.state is OrderState.REJECTED) == verdict.valid:
             yield f"{order.id} is {order.state} after a verdict of {verdict.valid}"
         if verdict.valid and verdict.opening:
             yield from _by_hand(order, verdict.opening, situation)
 
-    def _prices(self, entry: Entry, judgement: Judgement, needed: set[str]) -> Iterator[str]:
+    def _prices(self, entry: LedgerEntry, judgement: Judgement, needed: set[str]) -> Iterator[str]:
         """Every price was the latest one at some time between request and verdict."""
         start, end = min(judgement.since, entry.at) - SET_BACK, max(judgement.since, entry.at) + SET_BACK
         for symbol in sorted(needed & set(judgement.sheet.current)):

@@ -17,7 +17,7 @@ from openbell.market.bars import MINUTE
 from openbell.trading import amounts
 from openbell.trading.amounts import ONE, ZERO
 from openbell.trading.fills import Fill
-from openbell.trading.orders import Kind, Order, Role, Side, State
+from openbell.trading.orders import Order, OrderKind, OrderState, Role, Side
 from tests.desk.trading.market import DAY, Outage, Script
 from tests.desk.trading.replayed_ledger import ReplayedLedger
 from tests.desk.trading.seats import COSTS, LIMITS
@@ -101,7 +101,8 @@ def _symbol(case: Case, account: str, symbol: str) -> Iterator[str]:
     orders = [
         order
         for order in replayed.orders.values()
-        if (order.account, order.symbol) == (account, symbol) and replayed.first[order.id].state is not State.REJECTED
+        if (order.account, order.symbol) == (account, symbol)
+        and replayed.first[order.id].state is not OrderState.REJECTED
     ]
     fills = {
         (each.order_id, each.bar): each for each in replayed.fills if (each.account, each.symbol) == (account, symbol)
@@ -119,7 +120,7 @@ def _symbol(case: Case, account: str, symbol: str) -> Iterator[str]:
         before = {order.id: _before(replayed.versions[order.id], minute) for order in orders}
         for order in sorted(orders, key=lambda each: _turn(each, before)):
             version, fill = before[order.id], fills.get((order.id, minute))
-            if version is not None and version.state in {State.OPEN, State.PARTIALLY_FILLED}:
+            if version is not None and version.state in {OrderState.OPEN, OrderState.PARTIALLY_FILLED}:
                 yield from _compare(case, replayed.orders[order.id], version, fill, row, minute, position, left)
             elif fill is not None and (order.role is not Role.STOP_LOSS and order.role is not Role.TAKE_PROFIT):
                 yield f"fill {fill.id} is of an order that did not rest"
@@ -144,7 +145,7 @@ def _turn(order: Order, before: dict[str, Order | None]) -> tuple[int, float, st
     """Returns the sort key: resting exits first, stops before targets; exits of a new entry after their entry."""
     version = before[order.id]
     target = int(order.role is Role.TAKE_PROFIT)
-    if order.role.exit and version is not None and version.state is not State.HELD:
+    if order.role.exit and version is not None and version.state is not OrderState.HELD:
         return 0, float(target), f"{order.placed_at:.3f} {order.id}", 0
     return 1, order.placed_at, order.parent or order.id, 1 + target if order.role.exit else 0
 
@@ -167,15 +168,15 @@ def _may_reach(case: Case, order: Order) -> set[int | None]:
     bars = case.script.bars[order.symbol].between(order.placed_at, _life(order, case.until))
     if not len(bars):
         return set()
-    if order.kind is Kind.MARKET:
+    if order.kind is OrderKind.MARKET:
         reached = np.ones(len(bars), dtype=bool)
     else:
         prices = [float(each) for each in (order.limit_price, order.stop_price) if each is not None]
         # Either price from either side: a triggered stop fills at any price.
         reached = (bars.low <= max(prices)) & (bars.high >= min(prices)) | bool(order.triggered)
-        if order.kind is Kind.LIMIT:
+        if order.kind is OrderKind.LIMIT:
             reached |= bars.low < prices[0] if order.side is Side.BUY else bars.high > prices[0]
-        if order.kind is not Kind.LIMIT:
+        if order.kind is not OrderKind.LIMIT:
             reached |= bars.high >= prices[-1] if order.side is Side.BUY else bars.low <= prices[-1]
     return {int(time) for time in bars.time[reached]}
 
@@ -243,8 +244,8 @@ def _price(order: Order, row: tuple[float, ...]) -> Decimal | None:
     """Returns the price at which a bar fills an order; None if it does not."""
     opened, high, low = row
     buying = order.side is Side.BUY
-    stopped = order.kind in {Kind.STOP, Kind.STOP_LIMIT} and not order.triggered
-    if not stopped and order.kind in {Kind.LIMIT, Kind.STOP_LIMIT}:
+    stopped = order.kind in {OrderKind.STOP, OrderKind.STOP_LIMIT} and not order.triggered
+    if not stopped and order.kind in {OrderKind.LIMIT, OrderKind.STOP_LIMIT}:
         return _limited(order.limit_price or ZERO, row, buying)
     if not stopped:
         return _slipped(amounts.of_bar(opened), buying)
@@ -252,7 +253,7 @@ def _price(order: Order, row: tuple[float, ...]) -> Decimal | None:
     if not (high >= float(stop) if buying else low <= float(stop)):
         return None
     at_open = opened >= float(stop) if buying else opened <= float(stop)
-    if order.kind is Kind.STOP:
+    if order.kind is OrderKind.STOP:
         return _slipped(amounts.of_bar(opened) if at_open else stop, buying)
     limit = order.limit_price or ZERO
     if at_open:
@@ -287,7 +288,7 @@ def _bounds(fill: Fill, order: Order, row: tuple[float, ...]) -> Iterator[str]:
 
 
 def _left_over(case: Case, order: Order) -> Iterator[str]:
-    if order.final or order.state is State.HELD:
+    if order.final or order.state is OrderState.HELD:
         return
     if order.expires_at is not None and order.expires_at <= case.until:
         yield f"{order.id} should have expired"
@@ -361,7 +362,7 @@ def _limits(case: Case, account: str) -> Iterator[str]:
     if lost is None:
         return
     for order in replayed.orders.values():
-        if order.account != account or order.state is State.REJECTED or order.role.exit:
+        if order.account != account or order.state is OrderState.REJECTED or order.role.exit:
             continue
         yield from _limit(case, order, lost)
 

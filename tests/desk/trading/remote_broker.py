@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from decimal import Decimal
 
-from openbell.trading.broker import BrokerRefused, BrokerUnavailable, OutcomeUnknown, Report
-from openbell.trading.orders import Order, State
+from openbell.trading.broker import BrokerRefused, BrokerUnavailable, OrderReport, OutcomeUnknown
+from openbell.trading.orders import Order, OrderState
 from tests.desk.trading import vendor as lines
 from tests.desk.trading.memory_databases import Life
 from tests.desk.trading.seats import CASH
@@ -22,7 +22,7 @@ class RemoteBroker:
         self._process = process
         self._vendor = process.world.vendor
 
-    async def submit(self, order: Order) -> Report:
+    async def submit(self, order: Order) -> OrderReport:
         process, vendor = self._process, self._vendor
         process.touch("before an order is sent")
         outcome = vendor.outcome(order)
@@ -61,13 +61,13 @@ class RemoteBroker:
             raise BrokerUnavailable("not there")
         lost = vendor.fails(0.15)
         if not (lost and vendor.fails(0.5)) and (kept := vendor.find(order.id)) is not None:
-            vendor.end(kept, State.CANCELLED)
+            vendor.end(kept, OrderState.CANCELLED)
         process.touch("after a cancellation was sent")
         await process.pause(4)
         if lost:
             raise OutcomeUnknown("no answer")
 
-    async def find(self, order: Order) -> Report | None:
+    async def find(self, order: Order) -> OrderReport | None:
         process, vendor = self._process, self._vendor
         process.touch("before an order is asked for")
         await process.pause(4)

@@ -10,8 +10,8 @@ from decimal import Decimal
 from openbell.stores.records.verify import entries
 from openbell.trading.book import Book
 from openbell.trading.fills import Fill
-from openbell.trading.ledger import Entry
-from openbell.trading.orders import FINAL, MOVES, Order, State
+from openbell.trading.ledger import LedgerEntry
+from openbell.trading.orders import FINAL, MOVES, Order, OrderState
 from openbell.trading.rows import from_row
 from tests.desk.trading.memory_databases import Memory
 
@@ -38,7 +38,7 @@ class Counted:
 class ReplayedLedger:
     """The state after all entries, and the faults that were found on the way."""
 
-    def __init__(self, ledger: list[Entry]) -> None:
+    def __init__(self, ledger: list[LedgerEntry]) -> None:
         self.ledger = ledger
         self.orders: dict[str, Order] = {}
         self.first: dict[str, Order] = {}
@@ -76,7 +76,7 @@ class ReplayedLedger:
         """All fills in the order of the ledger."""
         return [each.fill for each in self.counted]
 
-    def _fill(self, entry: Entry, fill: Fill) -> None:
+    def _fill(self, entry: LedgerEntry, fill: Fill) -> None:
         order = self.orders.get(fill.order_id)
         if order is None or order.account != fill.account or order.symbol != fill.symbol:
             self.faults.append(f"fill {fill.id} has no order")
@@ -94,9 +94,9 @@ class ReplayedLedger:
         before = self.orders.get(order.id)
         if before is None:
             self.first[order.id] = order
-            if order.state not in {State.PENDING, State.OPEN, State.HELD, State.REJECTED}:
+            if order.state not in {OrderState.PENDING, OrderState.OPEN, OrderState.HELD, OrderState.REJECTED}:
                 self.faults.append(f"{order.id} began as {order.state}")
-            if order.role.exit and order.state is not State.HELD:
+            if order.role.exit and order.state is not OrderState.HELD:
                 self.faults.append(f"the exit {order.id} began as {order.state}")
         elif order.state is not before.state and order.state not in MOVES[before.state]:
             self.faults.append(f"{order.id} went from {before.state} to {order.state}")

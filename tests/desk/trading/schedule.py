@@ -19,8 +19,8 @@ from openbell.market.errors import (
     StoreTimeout,
 )
 from openbell.trading.broker import BrokerRefused
-from openbell.trading.orders import Force, Kind, Order, Side
-from openbell.trading.request import Request, request
+from openbell.trading.orders import Force, Order, OrderKind, Side
+from openbell.trading.request import OrderRequest, request
 from tests.desk.trading.market import FIRST, SYMBOLS, Outage
 from tests.desk.trading.memory_databases import Died
 from tests.desk.trading.other_clocks import QUESTIONS, UNPRICED, Scenario
@@ -95,17 +95,22 @@ class Schedule:
     def _place(self) -> None:
         self._ask_for(self.chance.choice(self.world.accounts), self._order())
 
-    def _order(self) -> Request:
+    def _order(self) -> OrderRequest:
         chance = self.chance
         instrument = chance.choice(SYMBOLS)
         last = self.world.price(instrument.symbol)
         side = chance.choice((Side.BUY, Side.BUY, Side.SELL))
-        kind = chance.choice((Kind.MARKET, Kind.MARKET, Kind.LIMIT, Kind.STOP, Kind.STOP_LIMIT))
+        kind = chance.choice(
+            (OrderKind.MARKET, OrderKind.MARKET, OrderKind.LIMIT, OrderKind.STOP, OrderKind.STOP_LIMIT)
+        )
         worth = Decimal(chance.choice((150, 800, 1900, 3500, 5200)))
         quantity = (worth / last).quantize(Decimal("0.01"))
         away = last / Decimal(chance.choice((50, 50, 100)))
-        limit = {Kind.LIMIT: last - away * side.sign, Kind.STOP_LIMIT: last + away * side.sign * chance.choice((1, 2))}
-        stop = last + away * side.sign if kind in {Kind.STOP, Kind.STOP_LIMIT} else None
+        limit = {
+            OrderKind.LIMIT: last - away * side.sign,
+            OrderKind.STOP_LIMIT: last + away * side.sign * chance.choice((1, 2)),
+        }
+        stop = last + away * side.sign if kind in {OrderKind.STOP, OrderKind.STOP_LIMIT} else None
         bracket = chance.random() < 0.3
         far = last / Decimal("12.5") * side.sign
         return request(
@@ -121,13 +126,13 @@ class Schedule:
             client_order_id=f"key-{chance.getrandbits(30)}" if chance.random() < 0.6 else None,
         )
 
-    def _ask_for(self, account: str, wanted: Request) -> None:
+    def _ask_for(self, account: str, wanted: OrderRequest) -> None:
         asked = self.world.ask(account, wanted)
         kind = f"{wanted.side} {wanted.quantity} {wanted.instrument} {wanted.kind}"
         self.world.note(f"{account}: place {kind} {wanted.client_order_id}")
         asked.task = self._begin(self._placing(account, wanted))
 
-    async def _placing(self, account: str, wanted: Request) -> Order:
+    async def _placing(self, account: str, wanted: OrderRequest) -> Order:
         """Place an order, and check that it and the ledger's head are durable when it is acknowledged."""
         world = self.world
         order = await world.process.seats[account].orders.place(OPERATOR, wanted)
@@ -348,7 +353,7 @@ class Schedule:
         expected: tuple[type[BaseException], ...] = EXPECTED
         if not asked.request.client_order_id:
             expected += (DuplicateOrder,)
-        if asked.request.bracket and asked.request.kind is Kind.MARKET:
+        if asked.request.bracket and asked.request.kind is OrderKind.MARKET:
             expected += (InvalidParameter,)  # the price has moved beyond an exit
         if self.world.outages:
             expected += (StoreError, FeedUnavailable)  # there is no price, and nothing is recorded

@@ -38,13 +38,13 @@ from openbell.trading.accounts import Account
 from openbell.trading.advance import Rules
 from openbell.trading.broker import Broker
 from openbell.trading.costs import Costs
-from openbell.trading.risk import Limits, Proposal, Verdict
+from openbell.trading.risk import Proposal, RiskLimits, Verdict
 from tests.desk.trading.market import STALE_AFTER, Clock, Market
 from tests.desk.trading.memory_databases import Life, Line, NotedHead
 
 CASH = {"main": Decimal(10_000), "second": Decimal(4_000), "one": Decimal(10_000), "two": Decimal(6_000)}
 """Starting cash of the accounts: two of the present, and one of each scenario."""
-LIMITS = Limits(
+LIMITS = RiskLimits(
     order_share=Decimal("0.4"),
     symbol_share=Decimal("0.6"),
     positions=2,

@@ -21,8 +21,8 @@ from unittest.mock import patch
 
 from openbell.stores.records import checkpoints
 from openbell.trading.broker import Broker
-from openbell.trading.orders import Order, State
-from openbell.trading.request import Request
+from openbell.trading.orders import Order, OrderState
+from openbell.trading.request import OrderRequest
 from tests.desk.trading.market import BEFORE_MIDNIGHT, NOON, Clock, Market, Outage, script
 from tests.desk.trading.memory_databases import Died, Life, Memory, Place
 from tests.desk.trading.other_clocks import Answers, Past, Scenario
@@ -61,7 +61,7 @@ class Asked:
     """A call of `place`, and its answer."""
 
     account: str
-    request: Request
+    request: OrderRequest
     at: float
     task: asyncio.Task[Order] | None = None
     answer: Order | None = None
@@ -97,7 +97,7 @@ class World:
         self.between_checkpoints = self.chance.choice((4, 12, 30, 2000))
         self.calm = False
         self.asked: list[Asked] = []
-        self.cancelled: dict[str, State] = {}
+        self.cancelled: dict[str, OrderState] = {}
         self.cancel_begun: dict[str, float] = {}
         self.judgements: dict[str, Judgement] = {}
         self.answers = Answers(self.place)
@@ -115,7 +115,7 @@ class World:
         return self.place.memory
 
     def written(self, order_id: str) -> bool:
-        return bool(self.memory.one("SELECT state FROM orders WHERE id = ?", order_id) == State.PENDING)
+        return bool(self.memory.one("SELECT state FROM orders WHERE id = ?", order_id) == OrderState.PENDING)
 
     def in_doubt(self) -> bool:
         """Returns True if an order is pending, unknown or cancelling."""
@@ -141,7 +141,7 @@ class World:
             self.scenarios[name] = Scenario(self, name, Place(self._memories.scenarios[name]))
         return self.scenarios[name]
 
-    def ask(self, account: str, wanted: Request) -> Asked:
+    def ask(self, account: str, wanted: OrderRequest) -> Asked:
         """Record a call of `place`."""
         self.asked.append(Asked(account, wanted, self.clock.at))
         return self.asked[-1]

@@ -20,9 +20,9 @@ from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.records.verify import faults
-from openbell.trading.broker import BrokerRefused, Report
-from openbell.trading.orders import Force, Kind, Order, Side, State
-from openbell.trading.request import Request, request
+from openbell.trading.broker import BrokerRefused, OrderReport
+from openbell.trading.orders import Force, Order, OrderKind, OrderState, Side
+from openbell.trading.request import OrderRequest, request
 from tests.brokers.alpaca_server import KEY, NOW, SECRET, TAKEN, AlpacaTradingServer
 from tests.client import run
 from tests.clocks import HandClock
@@ -67,8 +67,8 @@ def trading_in(home: Path, work: Callable[[TradingDesk], Awaitable[T]], **settin
     return asyncio.run(inside())
 
 
-def market(quantity: str = "10", side: Side = Side.BUY, key: str | None = "k", **more: object) -> Request:
-    return request(AAPL, side, Kind.MARKET, quantity, client_order_id=key, **more)  # type: ignore[arg-type]
+def market(quantity: str = "10", side: Side = Side.BUY, key: str | None = "k", **more: object) -> OrderRequest:
+    return request(AAPL, side, OrderKind.MARKET, quantity, client_order_id=key, **more)  # type: ignore[arg-type]
 
 
 async def orders(trading: TradingDesk) -> dict[str, Order]:
@@ -77,7 +77,7 @@ async def orders(trading: TradingDesk) -> dict[str, Order]:
 
 def test_an_order_is_sent_filled_and_counted(tmp_path: Path, server: AlpacaTradingServer) -> None:
     placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
-    assert placed.state is State.OPEN
+    assert placed.state is OrderState.OPEN
     server.fill(placed.id, "4", "99.5")
 
     async def look(trading: TradingDesk) -> Order:
@@ -87,8 +87,8 @@ def test_an_order_is_sent_filled_and_counted(tmp_path: Path, server: AlpacaTradi
     partly = trading_in(tmp_path, look)
     server.fill(placed.id, "6", "100.25")
     done = [trading_in(tmp_path, look) for _ in range(2)][-1]
-    assert (partly.state, partly.filled) == (State.PARTIALLY_FILLED, D(4))
-    assert (done.state, done.filled, done.paid) == (State.FILLED, D(10), D("999.5"))
+    assert (partly.state, partly.filled) == (OrderState.PARTIALLY_FILLED, D(4))
+    assert (done.state, done.filled, done.paid) == (OrderState.FILLED, D(10), D("999.5"))
     (holding,) = trading_in(tmp_path, lambda it: it.portfolio.holdings(ME))
     assert (holding.position.quantity, holding.position.average_price) == (D(10), D("99.95"))
     balance = trading_in(tmp_path, lambda it: it.portfolio.balance(ME))
@@ -119,16 +119,16 @@ def test_an_order_whose_answer_was_lost_is_found_and_never_sent_again(
 ) -> None:
     server.suffer("submit", fault)
     placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
-    assert placed.state is State.UNKNOWN
+    assert placed.state is OrderState.UNKNOWN
     again = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
-    assert (again.id, again.state) == (placed.id, State.UNKNOWN)
+    assert (again.id, again.state) == (placed.id, OrderState.UNKNOWN)
 
     async def look(trading: TradingDesk) -> Order:
         await trading.engine.once()
         return (await orders(trading))["single"]
 
     found = trading_in(tmp_path, look)
-    assert (found.state, found.reason) == (State.OPEN, None)
+    assert (found.state, found.reason) == (OrderState.OPEN, None)
     assert placed.reason
     assert len(server.roots()) == 1
     assert server.count("submit") == 1
@@ -139,15 +139,15 @@ def test_an_order_that_never_arrived_is_lost_in_time_and_found_if_it_appears(
 ) -> None:
     server.suffer("submit", "drop")
     placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
-    assert placed.state is State.UNKNOWN
+    assert placed.state is OrderState.UNKNOWN
 
     async def look(trading: TradingDesk) -> Order:
         await trading.engine.once()
         return (await orders(trading))["single"]
 
-    assert trading_in(tmp_path, look).state is State.UNKNOWN
+    assert trading_in(tmp_path, look).state is OrderState.UNKNOWN
     monkeypatch.setattr(reconcile, "LOST_SECONDS", 0.0)
-    assert trading_in(tmp_path, look).state is State.LOST
+    assert trading_in(tmp_path, look).state is OrderState.LOST
     assert server.count("submit") == 1
 
 
@@ -159,7 +159,7 @@ def test_an_order_that_the_broker_refuses_raises_and_is_recorded(tmp_path: Path,
         trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
 
     kept = trading_in(tmp_path, orders)["single"]
-    assert kept.state is State.REJECTED
+    assert kept.state is OrderState.REJECTED
     assert "buying power" in (kept.reason or "")
 
 
@@ -173,12 +173,12 @@ def test_an_exit_that_fills_after_its_entry_is_counted(tmp_path: Path, server: A
         return await orders(trading)
 
     entered = trading_in(tmp_path, look)
-    assert entered["entry"].state is State.FILLED
-    assert entered["stop_loss"].state is State.OPEN
+    assert entered["entry"].state is OrderState.FILLED
+    assert entered["stop_loss"].state is OrderState.OPEN
     server.fill(server.leg(placed.id, "limit")["id"], "10", "110")
     ended = trading_in(tmp_path, look)
-    assert (ended["take_profit"].state, ended["take_profit"].paid) == (State.FILLED, D(1100))
-    assert ended["stop_loss"].state is State.CANCELLED
+    assert (ended["take_profit"].state, ended["take_profit"].paid) == (OrderState.FILLED, D(1100))
+    assert ended["stop_loss"].state is OrderState.CANCELLED
     assert trading_in(tmp_path, lambda it: it.portfolio.holdings(ME)) == []
     assert trading_in(tmp_path, lambda it: it.portfolio.balance(ME)).realised == D(100)
 
@@ -186,7 +186,7 @@ def test_an_exit_that_fills_after_its_entry_is_counted(tmp_path: Path, server: A
 def test_a_cancellation_is_sent_and_its_result_returned(tmp_path: Path, server: AlpacaTradingServer) -> None:
     placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
     ended = trading_in(tmp_path, lambda it: it.orders.cancel(ME, placed.id))
-    assert ended.state is State.CANCELLED
+    assert ended.state is OrderState.CANCELLED
     assert server.of(placed.id)["status"] == "canceled"
 
 
@@ -198,7 +198,7 @@ def test_a_halt_cancels_opening_orders_at_the_broker(tmp_path: Path, server: Alp
         await trading.engine.once()
         return (await orders(trading))["single"]
 
-    assert trading_in(tmp_path, halt).state in {State.CANCELLING, State.CANCELLED}
+    assert trading_in(tmp_path, halt).state in {OrderState.CANCELLING, OrderState.CANCELLED}
     assert server.of(placed.id)["status"] == "canceled"
 
 
@@ -212,7 +212,7 @@ def test_an_outage_of_the_broker_keeps_the_engine_going(tmp_path: Path, server: 
         return (await orders(trading))["single"]
 
     states = [trading_in(tmp_path, look).state for _ in range(4)]
-    assert states[-1] is State.FILLED
+    assert states[-1] is OrderState.FILLED
 
 
 def test_without_trade_only_a_halt_is_sent(tmp_path: Path, server: AlpacaTradingServer) -> None:
@@ -234,7 +234,7 @@ def test_the_command_halt_cancels_resting_orders_at_the_broker_without_trade(
     tmp_path: Path, server: AlpacaTradingServer
 ) -> None:
     placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
-    assert placed.state is State.OPEN
+    assert placed.state is OrderState.OPEN
     done = run(tmp_path, "halt", FEED="none", BROKER="alpaca")
     assert done.returncode == 0, done.stderr
     assert "1 resting order that could open a position was cancelled" in done.stdout
@@ -254,7 +254,7 @@ def test_without_trade_the_engine_cancels_nothing_at_the_broker(
 
     large = {"RISK_SYMBOL_SHARE": "0"}
     held = trading_in(tmp_path, lambda it: it.orders.place(ME, market("800")), **large)
-    resting = request(AAPL, Side.BUY, Kind.LIMIT, "5", price="99", client_order_id="resting")
+    resting = request(AAPL, Side.BUY, OrderKind.LIMIT, "5", price="99", client_order_id="resting")
     trading_in(tmp_path, lambda it: it.orders.place(ME, resting), **large)
     server.fill(held.id, "800", "110" if cause == "the daily loss" else "100")
     step()  # the fill is known now
@@ -279,7 +279,7 @@ def test_an_order_that_the_adapter_cannot_read_keeps_no_other_from_being_looked_
         assert broker is not None
         find = broker.find
 
-        async def find_others(order: Order) -> Report | None:
+        async def find_others(order: Order) -> OrderReport | None:
             if order.id == broken.id:
                 raise KeyError("a field that the vendor no longer sends")
             return await find(order)
@@ -292,7 +292,7 @@ def test_an_order_that_the_adapter_cannot_read_keeps_no_other_from_being_looked_
         return broken, other
 
     broken, other = trading_in(tmp_path, work)
-    assert (broken.state, other.state) == (State.OPEN, State.FILLED)
+    assert (broken.state, other.state) == (OrderState.OPEN, OrderState.FILLED)
 
 
 def test_a_new_account_begins_with_the_cash_that_the_broker_has_then(
@@ -318,8 +318,8 @@ def test_closing_a_position_in_coins_closes_what_the_broker_has(tmp_path: Path, 
     """Alpaca keeps a part of the coins that were bought, and refuses to sell more than are left."""
     server.coin_fee = D("0.0025")
 
-    def coins(side: Side, quantity: str) -> Request:
-        return request(BTC, side, Kind.MARKET, quantity, time_in_force=Force.GTC)
+    def coins(side: Side, quantity: str) -> OrderRequest:
+        return request(BTC, side, OrderKind.MARKET, quantity, time_in_force=Force.GTC)
 
     async def once(trading: TradingDesk) -> None:
         await trading.engine.once()
@@ -343,7 +343,7 @@ def test_closing_a_position_in_coins_closes_what_the_broker_has(tmp_path: Path, 
         trading_in(tmp_path, once)
     assert trading_in(tmp_path, lambda it: it.portfolio.holdings(ME)) == []
     done = {order.id: order for order in trading_in(tmp_path, _listed)}[closing.id]
-    assert (done.state, done.filled, done.fees) == (State.FILLED, D("1.5"), D("0.55"))
+    assert (done.state, done.filled, done.fees) == (OrderState.FILLED, D("1.5"), D("0.55"))
     cash = trading_in(tmp_path, lambda it: it.venue.opening_cash())
     balance = trading_in(tmp_path, lambda it: it.portfolio.balance(ME))
     assert balance.cash == cash - 200 + 50 + D("1.495") * 110
@@ -353,7 +353,7 @@ def test_closing_a_position_in_coins_closes_what_the_broker_has(tmp_path: Path, 
 
 def test_coins_that_no_fee_explains_are_not_left_out(tmp_path: Path, server: AlpacaTradingServer) -> None:
     bought = trading_in(
-        tmp_path, lambda it: it.orders.place(ME, request(BTC, Side.BUY, Kind.MARKET, "2", time_in_force=Force.GTC))
+        tmp_path, lambda it: it.orders.place(ME, request(BTC, Side.BUY, OrderKind.MARKET, "2", time_in_force=Force.GTC))
     )
     server.fill(bought.id, "2", "100")
     server.coins["BTC/USD"] = D(1)
@@ -361,7 +361,7 @@ def test_coins_that_no_fee_explains_are_not_left_out(tmp_path: Path, server: Alp
     async def close(trading: TradingDesk) -> None:
         await trading.engine.once()
         with pytest.raises(BrokerRefused, match="insufficient balance"):
-            await trading.orders.place(ME, request(BTC, Side.SELL, Kind.MARKET, "2", time_in_force=Force.GTC))
+            await trading.orders.place(ME, request(BTC, Side.SELL, OrderKind.MARKET, "2", time_in_force=Force.GTC))
 
     trading_in(tmp_path, close)
 

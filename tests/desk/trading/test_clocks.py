@@ -33,7 +33,7 @@ from openbell.stores.records.ledger_head_file import HeadFile
 from openbell.stores.records.records import Records
 from openbell.stores.records.sqlite import SqliteDatabase
 from openbell.trading.alerts import Type
-from openbell.trading.orders import Kind, Order, Side, State
+from openbell.trading.orders import Order, OrderKind, OrderState, Side
 from openbell.trading.request import request
 from tests.clocks import HandClock
 from tests.desk.scripted import BTC, ScriptedFeed
@@ -63,7 +63,7 @@ def at_minute(home: Path, minute: float, work: Callable[[TradingDesk], Awaitable
 
 
 def buy(key: str) -> Callable[[TradingDesk], Awaitable[Order]]:
-    asked = request(parse("BTC/USD"), Side.BUY, Kind.MARKET, "1", client_order_id=key)
+    asked = request(parse("BTC/USD"), Side.BUY, OrderKind.MARKET, "1", client_order_id=key)
     return lambda trading: trading.orders.place(ME, asked)
 
 
@@ -89,7 +89,7 @@ def test_an_account_is_not_written_by_an_earlier_clock(tmp_path: Path) -> None:
 def test_a_later_clock_fills_from_the_bars_between(tmp_path: Path) -> None:
     at_minute(tmp_path, 20, buy("one"))
     found = at_minute(tmp_path, 60, looked_at)["one"]
-    assert found.state is State.FILLED
+    assert found.state is OrderState.FILLED
     assert found.average_price == 120
 
 
@@ -97,8 +97,8 @@ def test_an_earlier_clock_sees_what_was_known_then(tmp_path: Path) -> None:
     at_minute(tmp_path, 30.5, buy("one"))
     at_minute(tmp_path, 60, looked_at)
     assert at_minute(tmp_path, 30, looked_at) == {}
-    assert at_minute(tmp_path, 31, looked_at)["one"].state is State.OPEN
-    assert at_minute(tmp_path, 32, looked_at)["one"].state is State.FILLED
+    assert at_minute(tmp_path, 31, looked_at)["one"].state is OrderState.OPEN
+    assert at_minute(tmp_path, 32, looked_at)["one"].state is OrderState.FILLED
     assert at_minute(tmp_path, 31, lambda it: it.portfolio.holdings(ME)) == []
     assert len(at_minute(tmp_path, 32, lambda it: it.portfolio.holdings(ME))) == 1
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.bars import minute_bars
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import iso, parse_time
 from openbell.market.instruments import parse
@@ -26,7 +26,7 @@ from openbell.trading.book import replay
 from openbell.trading.costs import Costs
 from openbell.trading.evidence import bar_hash
 from openbell.trading.fills import Fill
-from openbell.trading.ledger import Entry
+from openbell.trading.ledger import LedgerEntry
 from openbell.trading.orders import Order
 from openbell.trading.rows import from_row
 from tests.client import run
@@ -101,7 +101,7 @@ async def _check(home: Path, clock: float, acknowledged: dict[str, set[str]], wh
 class Told:
     """The rows of the ledger by kind."""
 
-    def __init__(self, ledger: list[Entry]) -> None:
+    def __init__(self, ledger: list[LedgerEntry]) -> None:
         self.known: dict[str, set[str]] = defaultdict(set)
         self.fills: list[Fill] = []
         self.orders: dict[str, Order] = {}

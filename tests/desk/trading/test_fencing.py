@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from openbell.stores.records.verify import entries, faults
-from openbell.trading.ledger import Entry, Fault
+from openbell.trading.ledger import LedgerEntry, LedgerFault
 from tests.client import OPENBELL, PATIENCE, Client
 from tests.counts import runs
 from tests.desk.trading.child import Fork, compete, desk_of, stall
@@ -51,10 +51,10 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
     return given | {"DATABASE_URL": f"{server.url.rpartition('/')[0]}/{name}"}
 
 
-def told(settings: dict[str, str]) -> tuple[list[Entry], list[Fault]]:
+def told(settings: dict[str, str]) -> tuple[list[LedgerEntry], list[LedgerFault]]:
     """Returns the entries of the ledger and its faults."""
 
-    async def read() -> tuple[list[Entry], list[Fault]]:
+    async def read() -> tuple[list[LedgerEntry], list[LedgerFault]]:
         desk = desk_of(settings)
         try:
             noted = desk.trading.records.head.read()

@@ -21,9 +21,9 @@ from openbell.protocol.service import Runner
 from openbell.servers import load
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
-from openbell.trading.broker import OutcomeUnknown, Report
+from openbell.trading.broker import OrderReport, OutcomeUnknown
 from openbell.trading.fills import Fill
-from openbell.trading.orders import Order, Side, State
+from openbell.trading.orders import Order, OrderState, Side
 from tests.desk.trading.child import desk_of
 from tests.sessions import answered
 
@@ -39,16 +39,16 @@ class Recording:
         self.unknown = False
         self.knows = True
 
-    async def submit(self, order: Order) -> Report:
+    async def submit(self, order: Order) -> OrderReport:
         self.sent.append(order)
         if self.unknown:
             raise OutcomeUnknown("no answer")
-        return Report(f"v-{order.id}", State.OPEN)
+        return OrderReport(f"v-{order.id}", OrderState.OPEN)
 
     async def cancel(self, order: Order) -> None: ...
 
-    async def find(self, order: Order) -> Report | None:
-        return Report(f"v-{order.id}", State.OPEN) if self.knows else None
+    async def find(self, order: Order) -> OrderReport | None:
+        return OrderReport(f"v-{order.id}", OrderState.OPEN) if self.knows else None
 
     async def cash(self) -> Decimal:
         return Decimal(100_000)
@@ -238,7 +238,7 @@ def test_an_order_that_a_rule_refuses_reaches_no_broker_on_any_path(tmp_path: Pa
                 assert found == [], "a refusal for want of data is no answer to keep"
             else:
                 assert len(found) >= len(asked)
-                assert {order.state for order in found} == {State.REJECTED}
+                assert {order.state for order in found} == {OrderState.REJECTED}
             assert await paths.fills() == []
             assert not remote or (paths.remote and paths.remote.sent == [])
 
@@ -268,7 +268,7 @@ def test_orders_that_only_reduce_pass_every_rule_and_never_open(tmp_path: Path, 
             assert not fine, "more than is held opens the other way"
             fine, said = await paths.call("place_order", **order, quantity="0.05")
             assert fine, said
-            placed = [each for each in await paths.orders() if each.state is not State.REJECTED]
+            placed = [each for each in await paths.orders() if each.state is not OrderState.REJECTED]
             assert [each.opening for each in placed] == [Decimal(0)]
             if paths.remote:
                 assert [each.id for each in paths.remote.sent] == [placed[0].id]
@@ -317,7 +317,7 @@ def test_while_halted_earlier_paper_orders_open_nothing(tmp_path: Path) -> None:
         async with every_path(tmp_path, remote=False, AS_OF="2026-01-05T18:00:00Z") as paths:
             await paths.desk.trading.engine.once()
             assert await paths.fills() == []
-            assert {order.state for order in await paths.orders()} <= {State.CANCELLED, State.REJECTED}
+            assert {order.state for order in await paths.orders()} <= {OrderState.CANCELLED, OrderState.REJECTED}
 
     asyncio.run(walk_all())
 

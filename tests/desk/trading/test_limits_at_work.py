@@ -19,7 +19,7 @@ from openbell.market.errors import RiskRefused
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.records.journal import LedgerBroken
-from openbell.trading.orders import Kind, Order, Side, State
+from openbell.trading.orders import Order, OrderKind, OrderState, Side
 from openbell.trading.request import request
 from tests.client import run
 from tests.desk.scripted import BTC
@@ -57,7 +57,7 @@ def at(home: Path, minute: float, prices: list[float], work: Callable[[TradingDe
 
 
 def order(key: str, side: Side, quantity: str, limit: str | None = None) -> Callable[[TradingDesk], Awaitable[Order]]:
-    kind = Kind.MARKET if limit is None else Kind.LIMIT
+    kind = OrderKind.MARKET if limit is None else OrderKind.LIMIT
     asked = request(BTC, side, kind, quantity, price=limit, client_order_id=key)
     return lambda trading: trading.orders.place(ME, asked)
 
@@ -72,10 +72,10 @@ def test_the_daily_loss_cancels_resting_orders_that_could_open(tmp_path: Path) -
     at(tmp_path, 6, prices, order("deep", Side.BUY, "100", "70"))
     at(tmp_path, 6, prices, order("exit", Side.SELL, "500", "200"))
     found = at(tmp_path, 30, prices, orders)
-    assert found["held"].state is State.FILLED
-    assert found["deep"].state is State.CANCELLED
+    assert found["held"].state is OrderState.FILLED
+    assert found["deep"].state is OrderState.CANCELLED
     assert "OPENBELL_RISK_DAILY_LOSS" in (found["deep"].reason or "")
-    assert found["exit"].state is State.OPEN, "what only reduces stays"
+    assert found["exit"].state is OrderState.OPEN, "what only reduces stays"
     assert at(tmp_path, 55, prices, lambda it: it.portfolio.holdings(ME))[0].position.quantity == 500
 
 
@@ -92,7 +92,7 @@ def test_a_position_can_be_closed_whatever_orders_rest(tmp_path: Path) -> None:
 
     assert at(tmp_path, 20, prices, halt_and_close).opening == 0
     found = at(tmp_path, 30, prices, orders)
-    assert found["close"].state is State.FILLED
+    assert found["close"].state is OrderState.FILLED
     assert at(tmp_path, 30, prices, lambda it: it.portfolio.holdings(ME)) == []
 
 
@@ -144,6 +144,6 @@ def test_a_second_home_on_one_postgresql_adopts_its_ledger_once(tmp_path: Path, 
         at(tmp_path / "two", 6, prices, order("two", Side.BUY, "1"), DATABASE_URL=url)
     done = run(tmp_path / "two", "verify", "--adopt", "--scenario", "as-of", FEED="none", DATABASE_URL=url)
     assert "was accepted as it is" in done.stdout, done.stdout + done.stderr
-    assert at(tmp_path / "two", 6, prices, order("two", Side.BUY, "1"), DATABASE_URL=url).state is State.OPEN
+    assert at(tmp_path / "two", 6, prices, order("two", Side.BUY, "1"), DATABASE_URL=url).state is OrderState.OPEN
     again = run(tmp_path / "two", "verify", "--scenario", "as-of", FEED="none", DATABASE_URL=url)
     assert again.returncode == 0, again.stdout + again.stderr

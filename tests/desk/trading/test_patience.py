@@ -16,8 +16,8 @@ from openbell.desk.bars.service import BarService
 from openbell.desk.desk import Desk
 from openbell.market.errors import RiskRefused, StoreTimeout
 from openbell.market.instruments import parse
-from openbell.trading.orders import Kind, Side, State
-from openbell.trading.request import Request, request
+from openbell.trading.orders import OrderKind, OrderState, Side
+from openbell.trading.request import OrderRequest, request
 from tests.clocks import HandClock
 from tests.desk.trading.child import desk_of
 
@@ -26,8 +26,8 @@ START = 1_767_800_730.0
 TIMEOUT = 0.5
 
 
-def order(side: Side, quantity: str, price: str | None = None) -> Request:
-    return request(BTC, side, Kind.LIMIT if price else Kind.MARKET, Decimal(quantity), price=price)
+def order(side: Side, quantity: str, price: str | None = None) -> OrderRequest:
+    return request(BTC, side, OrderKind.LIMIT if price else OrderKind.MARKET, Decimal(quantity), price=price)
 
 
 @asynccontextmanager
@@ -62,11 +62,11 @@ def test_a_position_is_reduced_and_an_order_cancelled_while_bars_hang(
             trading = desk.trading
             with call_within(TIMEOUT):
                 sold = await trading.orders.place("local", order(Side.SELL, "0.02"))
-            assert sold.state is State.OPEN
+            assert sold.state is OrderState.OPEN
             assert sold.opening == 0
-            resting = next(each for each in (await orders_of(desk)) if each.kind is Kind.LIMIT)
+            resting = next(each for each in (await orders_of(desk)) if each.kind is OrderKind.LIMIT)
             with call_within(TIMEOUT):
-                assert (await trading.orders.cancel("local", resting.id)).state is State.CANCELLED
+                assert (await trading.orders.cancel("local", resting.id)).state is OrderState.CANCELLED
             with call_within(TIMEOUT), pytest.raises((RiskRefused, StoreTimeout), match="did not answer within"):
                 await trading.orders.place("local", order(Side.BUY, "0.03"))
 

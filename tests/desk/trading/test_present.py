@@ -30,7 +30,7 @@ from openbell.stores.records import orders as queries
 from openbell.stores.records import progress as stored_troubles
 from openbell.trading.accounts import Unauthorized
 from openbell.trading.alerts import Type
-from openbell.trading.orders import Kind, Order, Side, State
+from openbell.trading.orders import Order, OrderKind, OrderState, Side
 from openbell.trading.request import request
 from tests.client import run
 from tests.clocks import HandClock
@@ -71,7 +71,7 @@ def at(home: Path, minute: float, bars: list[Bars], work: Callable[[TradingDesk]
 def order(
     key: str, instrument: Instrument, side: Side, quantity: str, limit: float | None = None
 ) -> Callable[[TradingDesk], Awaitable[Order]]:
-    kind = Kind.MARKET if limit is None else Kind.LIMIT
+    kind = OrderKind.MARKET if limit is None else OrderKind.LIMIT
     asked = request(instrument, side, kind, quantity, price=limit, client_order_id=key)
     return lambda trading: trading.orders.place(ME, asked)
 
@@ -95,13 +95,13 @@ def test_a_partly_filled_order_continues_whatever_other_clocks_have_read(tmp_pat
     bars = [bars_of(BTC, [100.0] * 60, volume=1.0)]
     at(tmp_path, 5, bars, order("one", BTC, Side.BUY, "5"))
     partly = at(tmp_path, 8, bars, orders)["one"]
-    assert (partly.state, partly.filled) == (State.PARTIALLY_FILLED, D(3))
+    assert (partly.state, partly.filled) == (OrderState.PARTIALLY_FILLED, D(3))
     for minute in (6, 7, 5, 8, 2):
         moment = iso(START + minute * MINUTE)
         at(tmp_path, 0, bars, lambda it: it.portfolio.holdings(ME), AS_OF=moment, TRADE="")
         at(tmp_path, 0, bars, orders, AS_OF=moment)
     done = at(tmp_path, 20, bars, orders)["one"]
-    assert (done.state, done.filled, done.average_price) == (State.FILLED, D(5), D(100))
+    assert (done.state, done.filled, done.average_price) == (OrderState.FILLED, D(5), D(100))
 
 
 def test_reading_a_losing_day_cancels_no_order_of_a_later_day(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_reading_a_losing_day_cancels_no_order_of_a_later_day(tmp_path: Path) ->
     losing = iso(START + 60 * MINUTE)
     balance = at(tmp_path, 0, bars, lambda it: it.portfolio.balance(ME), AS_OF=losing, TRADE="")
     assert balance.total == 100_000, "the ledger learned of the fill later than that"
-    assert at(tmp_path, 1546, bars, orders)["later"].state is State.OPEN
+    assert at(tmp_path, 1546, bars, orders)["later"].state is OrderState.OPEN
 
 
 def step_without(instrument: Instrument, part: str, fault: type[Exception]) -> Callable[[TradingDesk], Awaitable[Any]]:
@@ -144,7 +144,7 @@ def test_a_symbol_that_cannot_be_read_delays_only_its_own_orders(
     at(tmp_path, 5, bars, order("btc", BTC, Side.BUY, "1"))
     at(tmp_path, 5, bars, order("eth", ETH, Side.BUY, "1"))
     found, reasons, troubles = at(tmp_path, 20, bars, step_without(BTC, part, fault))
-    assert {key: each.state for key, each in found.items()} == {"btc": State.OPEN, "eth": State.FILLED}
+    assert {key: each.state for key, each in found.items()} == {"btc": OrderState.OPEN, "eth": OrderState.FILLED}
     assert [name for name in troubles if "BTC/USD" in name]
     (reason,) = [reason for _, reason in troubles.values()]
     assert "its file is damaged" in reason
@@ -155,7 +155,7 @@ def test_a_symbol_that_cannot_be_read_delays_only_its_own_orders(
         return found, await trading.records.read(stored_troubles.all_troubles)
 
     found, troubles = at(tmp_path, 21, bars, seen)
-    assert {key: each.state for key, each in found.items()} == {"btc": State.FILLED, "eth": State.FILLED}
+    assert {key: each.state for key, each in found.items()} == {"btc": OrderState.FILLED, "eth": OrderState.FILLED}
     assert troubles == {}, "what works again is no trouble"
 
 
@@ -219,9 +219,9 @@ def test_an_accident_with_one_account_is_noted_and_the_others_are_filled(tmp_pat
 
     ((_, reason),) = at(tmp_path, 20, bars, step).values()
     assert reason == "account bad: RuntimeError: an accident"
-    assert at(tmp_path, 20, bars, recorded("good"))["one"].state is State.FILLED
+    assert at(tmp_path, 20, bars, recorded("good"))["one"].state is OrderState.FILLED
     at(tmp_path, 21, bars, lambda it: it.engine.once())
-    assert at(tmp_path, 21, bars, recorded("bad"))["one"].state is State.FILLED
+    assert at(tmp_path, 21, bars, recorded("bad"))["one"].state is OrderState.FILLED
     assert at(tmp_path, 21, bars, lambda it: it.records.read(stored_troubles.all_troubles)) == {}
 
 
@@ -241,9 +241,9 @@ def test_an_order_that_waits_for_the_price_of_a_position_says_so(tmp_path: Path)
         return found, await trading.reasons.of(found.values())
 
     found, reasons = at(tmp_path, 20, bars, without_bars)
-    assert found["more"].state is State.OPEN
+    assert found["more"].state is OrderState.OPEN
     assert reasons[found["more"].id] == "nothing is opened until what is held has a price: there is none of BTC/USD"
-    assert at(tmp_path, 21, bars, orders)["more"].state is State.FILLED
+    assert at(tmp_path, 21, bars, orders)["more"].state is OrderState.FILLED
 
 
 def test_limits_are_kept_for_every_account_that_is_filled(tmp_path: Path) -> None:
@@ -260,10 +260,10 @@ def test_limits_are_kept_for_every_account_that_is_filled(tmp_path: Path) -> Non
         at(tmp_path, 6, bars, order("dip", ETH, Side.BUY, "1", 5), ACCOUNT=name)
     at(tmp_path, 55, bars, lambda it: it.engine.once())
     lost = at(tmp_path, 55, bars, recorded("loses"))["dip"]
-    assert lost.state is State.CANCELLED
+    assert lost.state is OrderState.CANCELLED
     assert "lost" in str(lost.reason)
     assert lost.updated_at == START + 21 * MINUTE, "after the minute in which the loss arose, not when somebody looked"
-    assert at(tmp_path, 55, bars, recorded("holds"))["dip"].state is State.FILLED
+    assert at(tmp_path, 55, bars, recorded("holds"))["dip"].state is OrderState.FILLED
 
 
 def test_a_halt_ends_what_rests_on_every_account(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_a_halt_ends_what_rests_on_every_account(tmp_path: Path) -> None:
     done = run(tmp_path, "halt", FEED="none")
     assert "2 resting orders that could open a position were cancelled" in done.stdout
     for name in ("one", "two"):
-        assert at(tmp_path, 7, bars, recorded(name))["dip"].state is State.CANCELLED
+        assert at(tmp_path, 7, bars, recorded(name))["dip"].state is OrderState.CANCELLED
 
 
 def test_questions_at_the_same_time_share_one_walk(tmp_path: Path) -> None:
@@ -327,7 +327,7 @@ def test_what_was_walked_stays_walked_when_the_rest_is_cut_short(tmp_path: Path)
         await asyncio.gather(call, return_exceptions=True)
 
     at(tmp_path, 14 * day, bars, cut)
-    assert at(tmp_path, 14 * day, bars, recorded("paper"))["one"].state is State.FILLED
+    assert at(tmp_path, 14 * day, bars, recorded("paper"))["one"].state is OrderState.FILLED
 
 
 def test_a_days_loss_is_counted_from_the_day_on_which_an_order_rests(tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_a_days_loss_is_counted_from_the_day_on_which_an_order_rests(tmp_path: P
     at(tmp_path, 10, bars, order("all", BTC, Side.BUY, "900"))
     at(tmp_path, 20, bars, lambda it: it.portfolio.balance(ME))
     at(tmp_path, 3.5 * day, bars, order("later", ETH, Side.BUY, "1", 9))
-    assert at(tmp_path, 3.5 * day + 5, bars, orders)["later"].state is State.OPEN, (
+    assert at(tmp_path, 3.5 * day + 5, bars, orders)["later"].state is OrderState.OPEN, (
         "1 % was lost on that day, 7 % in all"
     )
 
@@ -352,7 +352,7 @@ def test_a_loss_since_the_start_of_the_day_cancels_resting_orders(tmp_path: Path
     at(tmp_path, 20, bars, lambda it: it.portfolio.balance(ME))
     at(tmp_path, 3 * day + 1, bars, order("dip", ETH, Side.BUY, "1", 6))
     found = at(tmp_path, 3 * day + 750, bars, orders)["dip"]
-    assert found.state is State.CANCELLED
+    assert found.state is OrderState.CANCELLED
     assert "today" in str(found.reason)
 
 
@@ -396,7 +396,7 @@ def test_halting_first_fills_orders_from_closed_bars(tmp_path: Path) -> None:
         await trading.halts.enforce(trading.venue)
 
     at(tmp_path, 20, bars, halt)
-    assert at(tmp_path, 21, bars, orders)["due"].state is State.FILLED
+    assert at(tmp_path, 21, bars, orders)["due"].state is OrderState.FILLED
 
 
 def test_a_repeated_halt_fills_nothing_from_bars_after_the_first(tmp_path: Path) -> None:
@@ -415,7 +415,7 @@ def test_a_repeated_halt_fills_nothing_from_bars_after_the_first(tmp_path: Path)
     at(tmp_path, 20, bars, halt)
     file.lift()
     found = at(tmp_path, 21, bars, orders)["late"]
-    assert (found.state, found.filled) == (State.CANCELLED, D(0))
+    assert (found.state, found.filled) == (OrderState.CANCELLED, D(0))
 
 
 def test_an_order_of_a_clock_that_was_ahead_says_until_when_nothing_fills_it(tmp_path: Path) -> None:
@@ -435,7 +435,7 @@ def test_bars_that_are_imported_late_still_fill(tmp_path: Path) -> None:
     """Without a feed it is not known when a minute is complete: matched minutes are read again."""
     whole = bars_of(BTC, [100.0] * 60)
 
-    async def play() -> State:
+    async def play() -> OrderState:
         names = {"HOME": str(tmp_path), "FEED": "none", "TRADE": "1", **FREE}
         desk = Desk(load({f"OPENBELL_{name}": value for name, value in names.items()}))
         clock = desk.clock = HandClock(START + 10 * MINUTE)
@@ -448,7 +448,7 @@ def test_bars_that_are_imported_late_still_fill(tmp_path: Path) -> None:
         await desk.trading.close()
         return found
 
-    assert asyncio.run(play()) is State.FILLED
+    assert asyncio.run(play()) is OrderState.FILLED
 
 
 def test_nothing_is_opened_beside_a_position_whose_price_is_days_old(tmp_path: Path) -> None:
@@ -484,7 +484,7 @@ def test_nothing_is_opened_while_the_equity_at_midnight_is_not_known(tmp_path: P
     bars = [bars_of(BTC, [100.0] * (day + 60)), bars_of(ETH, [10.0] * (day + 60))]
     at(tmp_path, 5, bars, order("held", BTC, Side.BUY, "10"))
     at(tmp_path, day + 5, bars, order("sold", BTC, Side.SELL, "10"))
-    assert at(tmp_path, day + 10, bars, orders)["sold"].state is State.FILLED
+    assert at(tmp_path, day + 10, bars, orders)["sold"].state is OrderState.FILLED
 
     async def without_midnight(trading: TradingDesk) -> Order:
         store: Any = trading._parts.bars().store
@@ -500,7 +500,9 @@ def test_nothing_is_opened_while_the_equity_at_midnight_is_not_known(tmp_path: P
 
     with pytest.raises(RiskRefused, match="when the day began is not known"):
         at(tmp_path, day + 20, bars, without_midnight)
-    assert at(tmp_path, day + 21, bars, order("more", ETH, Side.BUY, "1")).state is State.OPEN, "the id is not used up"
+    assert at(tmp_path, day + 21, bars, order("more", ETH, Side.BUY, "1")).state is OrderState.OPEN, (
+        "the id is not used up"
+    )
 
 
 def test_a_problem_of_an_account_ends_whatever_other_accounts_are_called(tmp_path: Path) -> None:

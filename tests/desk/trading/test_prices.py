@@ -20,7 +20,7 @@ from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
-from openbell.trading.orders import Kind, Side
+from openbell.trading.orders import OrderKind, Side
 from openbell.trading.request import request
 from tests.clocks import HandClock
 from tests.desk.scripted import BTC, ScriptedFeed, bars
@@ -131,7 +131,7 @@ def test_the_close_before_a_moment_follows_corrections(tmp_path: Path) -> None:
 def test_an_imported_file_does_not_move_the_equity_of_an_account_on_a_feed(tmp_path: Path) -> None:
     """A position is valued by the feed's last minute, at present and when the day began; nothing is opened meanwhile."""
     start = NOW - 30 * 60
-    asked = request(BTC, Side.BUY, Kind.MARKET, "1", client_order_id="held")
+    asked = request(BTC, Side.BUY, OrderKind.MARKET, "1", client_order_id="held")
     free = {"PAPER_FEE": "0", "PAPER_SLIPPAGE": "0", "PAPER_VOLUME_SHARE": "1"}
     names = {"HOME": str(tmp_path), "FEED": "none", "TRADE": "1", **free}
 

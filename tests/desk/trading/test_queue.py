@@ -20,8 +20,7 @@ from openbell.stores.records.ledger_head_file import HeadFile
 from openbell.stores.records.records import Records
 from openbell.stores.records.sqlite import SqliteDatabase
 from openbell.stores.records.tables import ledger
-from openbell.trading.alerts import Alert, Type
-from openbell.trading.inbox import METHOD, QUEUE_MOST, QUEUE_SECONDS, Filter
+from openbell.trading.alerts import ALERT_TRIGGERED, QUEUE_MOST, QUEUE_SECONDS, Alert, AlertFilter, Type
 from tests.waiting import PATIENCE, until
 
 NOW = 1_760_000_000.0
@@ -49,9 +48,11 @@ def test_the_newest_thousand_are_queued(tmp_path: Path) -> None:
         await records.write(fill)
         await records.close()
         again = records_in(tmp_path)
-        wanted = (("me", {METHOD: 0}), ("other", {METHOD: 0, SIGNALS: 0}), ("me", {SIGNALS: 1}))
+        wanted = (("me", {ALERT_TRIGGERED: 0}), ("other", {ALERT_TRIGGERED: 0, SIGNALS: 0}), ("me", {SIGNALS: 1}))
         found = [await again.read(lambda view: queries.queued(view, *each, NOW + 1)) for each in wanted]  # noqa: B023
-        both = await again.read(lambda view: queries.queued(view, "me", {METHOD: QUEUE_MOST + 5, SIGNALS: 2}, NOW + 1))
+        both = await again.read(
+            lambda view: queries.queued(view, "me", {ALERT_TRIGGERED: QUEUE_MOST + 5, SIGNALS: 2}, NOW + 1)
+        )
         await again.close()
         return [[each.body["number"] for each in group] for group in (*found, both)]
 
@@ -69,7 +70,7 @@ def test_a_push_is_queued_for_at_most_an_hour(tmp_path: Path) -> None:
         counts = []
         for later in (0.0, QUEUE_SECONDS - 1.0, QUEUE_SECONDS + 1.0):
             moment = NOW + later
-            counts.append(len(await records.read(lambda c: queries.queued(c, "me", {METHOD: 0}, moment))))  # noqa: B023
+            counts.append(len(await records.read(lambda c: queries.queued(c, "me", {ALERT_TRIGGERED: 0}, moment))))  # noqa: B023
         await records.close()
         return counts
 
@@ -125,7 +126,7 @@ def test_a_slow_connection_gets_what_a_quick_one_has_had(tmp_path: Path) -> None
                 lambda view: view.execute(select(func.count()).where(ledger.c.kind == "cursors")).scalar_one()
             )
 
-        await inbox.subscribe("me", Filter())
+        await inbox.subscribe("me", AlertFilter())
         connections = [asyncio.create_task(inbox.push("me", each)) for each in (send, send_slowly)]
         await until(lambda: inbox.reads == 2, "both connections to begin")
         for number in (1, 2):

@@ -16,7 +16,7 @@ from openbell.desk.settings.principals import OPERATOR
 from openbell.market.errors import OpenbellError, RiskRefused
 from openbell.stores.records import orders as queries
 from openbell.trading.broker import BrokerRefused
-from openbell.trading.orders import Kind, Order, Side, State
+from openbell.trading.orders import Order, OrderKind, OrderState, Side
 from openbell.trading.request import request
 from tests.counts import runs
 from tests.desk.trading.invariants import violations
@@ -87,7 +87,7 @@ def test_orders_in_doubt_do_not_delay_the_lookup_of_others(
     async def run() -> None:
         placed = []
         for number in range(3):
-            wanted = request(SYMBOLS[1], Side.BUY, Kind.LIMIT, "1", price="39.5", client_order_id=f"key-{number}")
+            wanted = request(SYMBOLS[1], Side.BUY, OrderKind.LIMIT, "1", price="39.5", client_order_id=f"key-{number}")
             placed.append(await process.seat.orders.place(OPERATOR, wanted))
         monkeypatch.setattr(process.broker, "cancel", refuse)
         for order in placed[:2]:
@@ -99,7 +99,7 @@ def test_orders_in_doubt_do_not_delay_the_lookup_of_others(
             await process.seat.engine.step(None)
         last = await process.seat.records.read(lambda connection: queries.order(connection, placed[2].id))
         assert last
-        assert last.state is State.FILLED
+        assert last.state is OrderState.FILLED
 
     loop.run_until_complete(run())
 
@@ -112,18 +112,20 @@ def test_a_market_order_without_a_price_is_not_valued_at_zero(
     world.calm = world.vendor.calm = True
 
     async def run() -> None:
-        await world.process.seat.orders.place(OPERATOR, request(SYMBOLS[0], Side.BUY, Kind.MARKET, "30"))
+        await world.process.seat.orders.place(OPERATOR, request(SYMBOLS[0], Side.BUY, OrderKind.MARKET, "30"))
         world.restart()
         world.down["BTC/USD"] = Outage("BTC/USD", True, world.clock.at, world.memory.seq)
         seat, before = world.process.seat, world.memory.seq
         with pytest.raises(RiskRefused, match="unknown amount"):
-            await seat.orders.place(OPERATOR, request(SYMBOLS[1], Side.BUY, Kind.MARKET, "90", client_order_id="a"))
+            await seat.orders.place(
+                OPERATOR, request(SYMBOLS[1], Side.BUY, OrderKind.MARKET, "90", client_order_id="a")
+            )
         assert (await seat.portfolio.balance(OPERATOR)).available == 0
         assert world.memory.seq == before, "a refusal for want of data is not kept"
         world.end_outage("BTC/USD")
         placed = await seat.orders.place(
-            OPERATOR, request(SYMBOLS[1], Side.BUY, Kind.MARKET, "90", client_order_id="a")
+            OPERATOR, request(SYMBOLS[1], Side.BUY, OrderKind.MARKET, "90", client_order_id="a")
         )
-        assert placed.state is State.OPEN
+        assert placed.state is OrderState.OPEN
 
     loop.run_until_complete(run())

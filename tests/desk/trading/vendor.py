@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from openbell.trading.amounts import ZERO
-from openbell.trading.broker import Execution, Report
-from openbell.trading.orders import FINAL, Order, Role, Side, State
+from openbell.trading.broker import BrokerExecution, OrderReport
+from openbell.trading.orders import FINAL, Order, OrderState, Role, Side
 
 ACCEPTED, ANSWER_LOST, NEVER_ARRIVED, DELAYED, REFUSED, UNAVAILABLE = (
     "accepted",
@@ -31,8 +31,8 @@ class Kept:
     order: Order
     broker_id: str
     quantity: Decimal
-    state: State = State.OPEN
-    executions: list[Execution] = field(default_factory=list)
+    state: OrderState = OrderState.OPEN
+    executions: list[BrokerExecution] = field(default_factory=list)
     exits: list[Kept] = field(default_factory=list)
     told: int = 0
     """The number of executions that were reported; the newest may be reported one lookup later."""
@@ -47,7 +47,7 @@ class Kept:
 
     @property
     def working(self) -> bool:
-        return self.state in {State.OPEN, State.PARTIALLY_FILLED}
+        return self.state in {OrderState.OPEN, OrderState.PARTIALLY_FILLED}
 
 
 class Vendor:
@@ -78,7 +78,7 @@ class Vendor:
         self.submitted[order.id] += 1
         if self.submitted[order.id] > 1:
             self.violations.append(f"{order.id} was sent twice")
-        if order.role.exit or order.state is not State.PENDING:
+        if order.role.exit or order.state is not OrderState.PENDING:
             self.violations.append(f"{order.id} was sent as {order.role} {order.state}")
         if not self._written(order.id):
             self.violations.append(f"{order.id} was sent before it was written down")
@@ -96,7 +96,7 @@ class Vendor:
         for role, price, ending in prices:
             if price is not None:
                 exit_ = replace(order, id=f"{order.id}-{ending}", side=order.side.other, role=role, parent=order.id)
-                kept.exits.append(Kept(exit_, self._number("v"), ZERO, State.HELD))
+                kept.exits.append(Kept(exit_, self._number("v"), ZERO, OrderState.HELD))
         self.orders[order.id] = kept
 
     def arrive(self) -> None:
@@ -130,8 +130,8 @@ class Vendor:
 
     def fill(self, kept: Kept, quantity: Decimal, price: Decimal) -> None:
         fee = Decimal(self._chance.randrange(0, 300)) / Decimal(1000)
-        kept.executions.append(Execution(self._number("x"), quantity, price, round(self._clock(), 3), fee))
-        kept.state = State.PARTIALLY_FILLED if kept.remaining else State.FILLED
+        kept.executions.append(BrokerExecution(self._number("x"), quantity, price, round(self._clock(), 3), fee))
+        kept.state = OrderState.PARTIALLY_FILLED if kept.remaining else OrderState.FILLED
         if kept.order.role.exit:
             self._exited(kept)
         else:
@@ -143,22 +143,22 @@ class Vendor:
             if kept.filled and (ended or self.eager):
                 closed = sum((other.filled for other in kept.exits if other is not each), ZERO)
                 each.quantity = kept.filled - closed
-                each.state = State.OPEN if each.state is State.HELD else each.state
+                each.state = OrderState.OPEN if each.state is OrderState.HELD else each.state
             elif ended:
-                each.state = State.CANCELLED
+                each.state = OrderState.CANCELLED
 
     def _exited(self, kept: Kept) -> None:
         entry = self.orders[kept.order.parent or ""]
         for other in entry.exits:
             if other is not kept and other.working:
-                if kept.state is State.FILLED:
-                    other.state = State.CANCELLED
+                if kept.state is OrderState.FILLED:
+                    other.state = OrderState.CANCELLED
                 else:
                     other.quantity = other.filled + kept.remaining
-        if kept.state is State.FILLED and entry.working:
-            self.end(entry, State.CANCELLED)
+        if kept.state is OrderState.FILLED and entry.working:
+            self.end(entry, OrderState.CANCELLED)
 
-    def end(self, kept: Kept, state: State) -> None:
+    def end(self, kept: Kept, state: OrderState) -> None:
         """End an order, and its exits that have nothing to close."""
         if kept.state in FINAL:
             return
@@ -170,9 +170,9 @@ class Vendor:
         """The broker ends an order by itself."""
         working = [each for each in self.everything() if each.working]
         if working:
-            self.end(self._chance.choice(working), self._chance.choice((State.CANCELLED, State.EXPIRED)))
+            self.end(self._chance.choice(working), self._chance.choice((OrderState.CANCELLED, OrderState.EXPIRED)))
 
-    def report(self, our_id: str) -> Report | None:
+    def report(self, our_id: str) -> OrderReport | None:
         """Returns the report of an order."""
         kept = self.find(our_id)
         if kept is None:
@@ -180,15 +180,15 @@ class Vendor:
         exits = tuple((str(each.order.role), self._told(each)) for each in kept.exits)
         return replace(self._told(kept), exits=exits)
 
-    def _told(self, kept: Kept) -> Report:
+    def _told(self, kept: Kept) -> OrderReport:
         known = len(kept.executions)
         # A cancelled order is reported with all of its fills; before that, and if it is filled, the newest may be missing.
-        if self.late and not self.calm and kept.told < known and kept.state not in FINAL - {State.FILLED}:
+        if self.late and not self.calm and kept.told < known and kept.state not in FINAL - {OrderState.FILLED}:
             known, kept.told = kept.told, known
         else:
             kept.told = known
-        reason = "the broker ended it" if kept.state in FINAL - {State.FILLED} else None
-        return Report(kept.broker_id, kept.state, tuple(kept.executions[:known]), reason)
+        reason = "the broker ended it" if kept.state in FINAL - {OrderState.FILLED} else None
+        return OrderReport(kept.broker_id, kept.state, tuple(kept.executions[:known]), reason)
 
     def _number(self, kind: str) -> str:
         self._count += 1

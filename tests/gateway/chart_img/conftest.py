@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from openbell.charts.config.plans import LARGEST
+from openbell.charts.config.choices import LARGEST
 from openbell.gateway.app import Gateway
 from openbell.gateway.chart_img.limits import PlanLimits
 from tests.gateway.chart_img.requests import AS_OF

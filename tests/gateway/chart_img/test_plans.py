@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openbell.charts.config.plans import LARGEST, PLANS
+from openbell.charts.config.choices import LARGEST, PLANS
 from openbell.gateway.app import Gateway
 from openbell.gateway.chart_img.limits import PlanLimits
 from tests.gateway.chart_img.requests import AS_OF, LIST, SMALL, STORAGE, ask, draw, fault, shown

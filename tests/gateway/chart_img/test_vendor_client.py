@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from openbell.charts.config.annotation_kinds import KINDS, TYPES, Coordinate
+from openbell.charts.config.model import KINDS, TYPES, Coordinate
 from openbell.charts.config.reading import read_config
 from openbell.charts.studies.catalogue import all_studies
 from openbell.desk.pictures.chart_image.vendor import VendorClient

@@ -233,9 +233,9 @@ def test_a_slow_reader_is_cut_and_resumes_without_loss(tmp_path: Path, monkeypat
 
     async def attack() -> None:
         async with desk_at(tmp_path, TRADE="1") as desk:
-            from openbell.trading.inbox import Filter
+            from openbell.trading.alerts import AlertFilter
 
-            await desk.trading.inbox.subscribe("alice", Filter())
+            await desk.trading.inbox.subscribe("alice", AlertFilter())
             streams = PushStreams(lambda: desk.trading.inbox)
             reads = asyncio.Event()
             first = asyncio.create_task(connected(streams, None, reads, 99))

@@ -12,7 +12,7 @@ from openbell.desk.settings import load
 from openbell.gateway.streamable.channels import Recorder
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.webhooks import deliver_to_inbox
-from openbell.trading.inbox import METHOD
+from openbell.trading.alerts import ALERT_TRIGGERED
 
 PEOPLE = [f"person-{number}" for number in range(21)]
 
@@ -46,14 +46,20 @@ def test_records_that_wait_for_a_transaction_share_the_next_one(tmp_path: Path) 
             async def while_the_first_is_written() -> None:
                 while not inbox.written:
                     await asyncio.sleep(0)
-                await asyncio.gather(*(recorder.record(inbox, each, {METHOD: cursors[each]}) for each in others))
+                await asyncio.gather(
+                    *(recorder.record(inbox, each, {ALERT_TRIGGERED: cursors[each]}) for each in others)
+                )
 
-            await asyncio.gather(recorder.record(inbox, first, {METHOD: cursors[first]}), while_the_first_is_written())
+            await asyncio.gather(
+                recorder.record(inbox, first, {ALERT_TRIGGERED: cursors[first]}), while_the_first_is_written()
+            )
             assert inbox.written == [
-                {(first, METHOD): cursors[first]},
-                {(each, METHOD): cursors[each] for each in others},
+                {(first, ALERT_TRIGGERED): cursors[first]},
+                {(each, ALERT_TRIGGERED): cursors[each] for each in others},
             ]
-            recorded = {each: (await inbox.queued(each, {METHOD: None}))[1][METHOD] for each in PEOPLE}
+            recorded = {
+                each: (await inbox.queued(each, {ALERT_TRIGGERED: None}))[1][ALERT_TRIGGERED] for each in PEOPLE
+            }
             assert recorded == cursors
 
     asyncio.run(main())

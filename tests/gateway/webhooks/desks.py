@@ -17,9 +17,8 @@ from openbell.gateway.outbound import Outbound
 from openbell.gateway.webhooks.sender import Schedule, WebhookSender
 from openbell.market.clock import iso
 from openbell.stores.records.journal import Journal
-from openbell.trading.alerts import Alert, AlertState, Firing, Type
+from openbell.trading.alerts import Alert, AlertState, Firing, Type, notification
 from openbell.trading.fills import Fill
-from openbell.trading.inbox import notification
 from openbell.trading.orders import Side
 from tests.gateway.receivers import Receiver
 

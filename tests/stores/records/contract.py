@@ -29,7 +29,7 @@ from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import RECORDS, decisions, ledger, marks
 from openbell.stores.records.tables import leases as lease_rows
-from openbell.trading.ledger import GENESIS, Entry, Head, canonical, seal
+from openbell.trading.ledger import GENESIS, Head, LedgerEntry, canonical, seal
 from tests.counts import runs
 from tests.stores.records import partner
 from tests.stores.records.partner import Partner
@@ -897,7 +897,7 @@ def failing(words: str) -> Callable[..., None]:
     return fail
 
 
-async def peek(place: Place) -> list[Entry]:
+async def peek(place: Place) -> list[LedgerEntry]:
     """The ledger as another process sees it now."""
     database = place.database()
     try:

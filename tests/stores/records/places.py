@@ -17,7 +17,7 @@ from openbell.stores.records.postgres import PoolLimits, PostgresDatabase
 from openbell.stores.records.records import Records
 from openbell.stores.records.sqlite import SqliteDatabase
 from openbell.stores.records.tables import ledger
-from openbell.trading.ledger import Entry, Fault, check
+from openbell.trading.ledger import LedgerEntry, LedgerFault, check
 
 T = TypeVar("T")
 NOON = 1_760_000_000.123
@@ -77,18 +77,18 @@ class Place:
 
         await self.past(work)
 
-    async def entries(self) -> list[Entry]:
+    async def entries(self) -> list[LedgerEntry]:
         """The entries of the ledger."""
         return await self.past(entries)
 
-    async def faults(self) -> list[Fault]:
+    async def faults(self) -> list[LedgerFault]:
         """The faults of the ledger, compared with the heads at which it may end."""
         return list(check(await self.entries(), ends=self.head.ends()))
 
 
-def entries(connection: Connection) -> list[Entry]:
+def entries(connection: Connection) -> list[LedgerEntry]:
     """All entries of the ledger, in order."""
-    return [Entry(**row._asdict()) for row in connection.execute(select(ledger).order_by(ledger.c.seq))]
+    return [LedgerEntry(**row._asdict()) for row in connection.execute(select(ledger).order_by(ledger.c.seq))]
 
 
 def decision(name: str, **values: Any) -> dict[str, Any]:

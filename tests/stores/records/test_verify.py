@@ -21,12 +21,12 @@ from openbell.stores.records.records import Records
 from openbell.stores.records.sqlite import SqliteDatabase, engine_for
 from openbell.stores.records.tables import JOURNALED
 from openbell.stores.records.verify import faults
-from openbell.strategies.implementations import Implementation, Status
+from openbell.strategies.implementations import Implementation, ImplementationStatus
 from openbell.trading.accounts import Account
 from openbell.trading.alerts import Alert, Type
 from openbell.trading.fills import fill_of
-from openbell.trading.ledger import GENESIS, Fault, Head, digest
-from openbell.trading.orders import State
+from openbell.trading.ledger import GENESIS, Head, LedgerFault, digest
+from openbell.trading.orders import OrderState
 from tests.client import run
 from tests.counts import runs
 from tests.servers.desks import fresh_database
@@ -64,7 +64,7 @@ def _some(journal: Journal, number: int) -> None:
     order = order.with_fill(D(4), D("99.25"), D("0.5"), at)
     journal.put("order", order)
     if number % 3 == 0:
-        journal.put("order", order.to(State.CANCELLED, at + 1, "by its owner"))
+        journal.put("order", order.to(OrderState.CANCELLED, at + 1, "by its owner"))
     journal.put("alert", Alert(f"a{number}", "me", "BTC/USD", "BTCUSD", "1m", Type.PRICE_ABOVE, 5.0, D(100)), new=True)
     row = {"id": f"d{number}", "principal": "me", "symbol": "AAPL", "action": "BUY", "confidence": 0.5}
     more = {"opportunity_score": None, "reasoning": "because", "tool_calls": [{"x": 1.5}], "created_at": 60.0}
@@ -83,7 +83,7 @@ def _some_strategies(journal: Journal, number: int) -> None:
         "AAPL",
         "1d",
         {"n": 5},
-        Status.VALIDATED,
+        ImplementationStatus.VALIDATED,
         "it passed",
         0,
         60,
@@ -93,7 +93,7 @@ def _some_strategies(journal: Journal, number: int) -> None:
         {},
     )
     journal.put("implementation", made, new=True)
-    journal.put("implementation", replace(made, status=Status.RETIRED))
+    journal.put("implementation", replace(made, status=ImplementationStatus.RETIRED))
     searched = {"symbol": "AAPL", "timeframe": "1d", "fingerprint": "f", "tries": 3, "bars": 500}
     searched |= {"first": 0, "until": 60, "digest": 7, "costs": [0.001, 0.0], "at": 60.0}
     journal.put("search", {"id": f"AAPL 1d {number}", **searched})
@@ -103,7 +103,7 @@ def _some_strategies(journal: Journal, number: int) -> None:
     journal.put("consensus", {"id": f"AAPL {number}", "principal": "me", "symbol": "AAPL", **votes, "at": 60.0})
 
 
-def found(path: Path, head: Head | None) -> list[Fault]:
+def found(path: Path, head: Head | None) -> list[LedgerFault]:
     engine = engine_for(str(path))
     with engine.connect() as connection:
         result = list(faults(connection, () if head is None else (head,)))

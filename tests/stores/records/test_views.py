@@ -20,10 +20,9 @@ from openbell.stores.records.journal import Journal
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import pushes
 from openbell.trading.accounts import Account
-from openbell.trading.alerts import Alert, AlertState, Type
+from openbell.trading.alerts import Alert, AlertFilter, AlertState, Type
 from openbell.trading.fills import fill_of
-from openbell.trading.inbox import Filter
-from openbell.trading.orders import Order, Side, State
+from openbell.trading.orders import Order, OrderState, Side
 from tests.desk.trading.memory_databases import Memory, spelled
 from tests.trading.samples import START, order
 
@@ -114,7 +113,7 @@ class Writer:
 
     def _end(self, journal: Journal) -> None:
         if self._working():
-            ended = self.chance.choice(self._working()).to(State.CANCELLED, journal.at, "a test")
+            ended = self.chance.choice(self._working()).to(OrderState.CANCELLED, journal.at, "a test")
             self.orders[ended.id] = ended
             journal.put("order", ended)
 
@@ -146,7 +145,7 @@ class Writer:
         alerts.move_cursors(journal, ME, seen=self.chance.randrange(80), pushed=self.chance.randrange(80))
 
     def _subscribe(self, journal: Journal) -> None:
-        alerts.subscribe(journal, ME, Filter(frozenset({self.chance.choice(("BTC/USD", "ETH/USD"))}), frozenset()))
+        alerts.subscribe(journal, ME, AlertFilter(frozenset({self.chance.choice(("BTC/USD", "ETH/USD"))}), frozenset()))
 
     def _unsubscribe(self, journal: Journal) -> None:
         # `unsubscribe` deletes queued pushes for good; without that the pushes of every time can be queried.

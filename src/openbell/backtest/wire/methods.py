@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from openbell.backtest import jobs
 from openbell.backtest.jobs import Job
 from openbell.backtest.wire import backtester_pb2 as pb
-from openbell.backtest.wire import requests, results
+from openbell.backtest.wire import messages
 from openbell.backtest.wire.limits import SERVICE
 from openbell.market.errors import InvalidParameter
 
@@ -62,40 +62,40 @@ METHODS = {
             jobs.BacktestJob,
             pb.BacktestRequest,
             pb.BacktestResponse,
-            requests.backtest_request,
-            requests.backtest_job,
-            results.run_message,
-            results.backtest_result,
+            messages.backtest_request,
+            messages.backtest_job,
+            messages.run_message,
+            messages.backtest_result,
         ),
         Method(
             "RunWalkForward",
             jobs.WalkForwardJob,
             pb.WalkForwardRequest,
             pb.WalkForwardResponse,
-            requests.walk_forward_request,
-            requests.walk_forward_job,
-            results.walk_forward_message,
-            results.walk_forward_result,
+            messages.walk_forward_request,
+            messages.walk_forward_job,
+            messages.walk_forward_message,
+            messages.walk_forward_result,
         ),
         Method(
             "RunMonteCarlo",
             jobs.MonteCarloJob,
             pb.MonteCarloRequest,
             pb.MonteCarloResponse,
-            requests.monte_carlo_request,
-            requests.monte_carlo_job,
-            results.monte_carlo_message,
-            results.monte_carlo_result,
+            messages.monte_carlo_request,
+            messages.monte_carlo_job,
+            messages.monte_carlo_message,
+            messages.monte_carlo_result,
         ),
         Method(
             "RunPortfolio",
             jobs.PortfolioJob,
             pb.PortfolioRequest,
             pb.PortfolioResponse,
-            requests.portfolio_request,
-            requests.portfolio_job,
-            results.portfolio_message,
-            results.portfolio_result,
+            messages.portfolio_request,
+            messages.portfolio_job,
+            messages.portfolio_message,
+            messages.portfolio_result,
         ),
     )
 }

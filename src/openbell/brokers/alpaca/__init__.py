@@ -1,14 +1,14 @@
 """Alpaca's trading API behind the brokers' port.
 
-`broker` implements the port, `reader` reads orders, fills and the account, `http` sends requests, `wire` writes and reads
-Alpaca's JSON, `states` maps its order states to ours, `outcomes` maps its answers to errors.
+`broker` implements the port, `http` sends requests and maps failed answers to errors, `wire` writes and reads Alpaca's
+JSON, `states` maps its order states to ours.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openbell.brokers.declaration import BrokerKind, BrokerParts
+from openbell.brokers.registry import BrokerKind, BrokerParts
 from openbell.feeds.declaration import Option
 from openbell.market.errors import SettingsError
 

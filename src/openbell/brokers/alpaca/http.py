@@ -1,6 +1,13 @@
-"""Requests to the trading API. Orders and cancellations are sent once; reads are retried.
+"""Requests to the trading API, and the error of each failed one. Orders and cancellations are sent once; reads are retried.
 
 A failed request was either not sent (`NotSent`) or may have arrived (`NoAnswer`), which includes every uncertain case.
+
+| answer to an order or a cancellation | error |
+|---|---|
+| 400, 401, 403, 404, 422 in Alpaca's own form | `BrokerRefused`: nothing was done |
+| … saying that the client_order_id exists already | `OutcomeUnknown`: Alpaca has an order with our id; `find` returns it |
+| 429 | `BrokerUnavailable`: not accepted, with the seconds until a retry |
+| any other failure: 3xx, 5xx, a proxy's page | `OutcomeUnknown` |
 """
 
 from __future__ import annotations
@@ -9,14 +16,17 @@ import asyncio
 import json
 import logging
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from openbell.net.http import Bounds, Fault, HttpClient, HttpFailed
+from openbell.brokers.alpaca.wire import Complaint
+from openbell.feeds.alpaca.refusals import KEYS_REFUSED
+from openbell.net.http import HttpClient, HttpFailed, HttpFault, RequestBounds
+from openbell.net.rates import Budget, backoff, retry_after
 from openbell.net.response import Response
-from openbell.net.vendor_pace import Budget, backoff, retry_after
-from openbell.trading.broker import BrokerUnavailable
+from openbell.trading.broker import BrokerError, BrokerRefused, BrokerUnavailable, OutcomeUnknown
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +36,11 @@ PATIENCE = 10.0
 """The longest wait before a retry, in seconds; if more is needed, the read raises `BrokerUnavailable`."""
 LARGEST = 4_000_000
 """The largest answer in bytes; a full page of fills has about 40,000."""
+_REFUSALS = frozenset({400, 401, 403, 404, 422})
+_ID_EXISTS = re.compile(r"client[ _-]?order[ _-]?id.*(unique|exist|duplicate|used)", re.IGNORECASE)
+_WAIT = 60.0
+"""Seconds until a retry, if Alpaca does not name them: the length of its rate limit window."""
+_LOOK_UP = "look it up by its id, do not send it again"
 
 
 class NotSent(Exception):
@@ -50,7 +65,7 @@ class TradingHttp:
         # Uncompressed, so that the size of an answer can be checked while it is received.
         headers = {"APCA-API-KEY-ID": keys[0], "APCA-API-SECRET-KEY": keys[1], "Accept-Encoding": "identity"}
         # With the time without a byte alone, a slow answer could go on for ever.
-        bounds = Bounds(2 * timeout + 3.0, part=timeout, largest=LARGEST, connections=5)
+        bounds = RequestBounds(2 * timeout + 3.0, part=timeout, largest=LARGEST, connections=5)
         self._acts = HttpClient(url, headers, bounds, decode=True)
         self._reads = HttpClient(url, headers, bounds, decode=True)
         self._budget = Budget(PER_MINUTE)
@@ -110,9 +125,51 @@ class TradingHttp:
             except HttpFailed as error:
                 if not error.sent:
                     raise NotSent(str(error)) from None
-                raise NoAnswer("the answer is too large" if error.fault is Fault.LARGE_BODY else str(error)) from None
+                raise NoAnswer(
+                    "the answer is too large" if error.fault is HttpFault.LARGE_BODY else str(error)
+                ) from None
             finally:
                 self._budget.answered(headers, time.monotonic())
         if answer.status == 429 and (wait := retry_after(headers)):
             self._budget.hold(wait, time.monotonic())
         return answer
+
+
+def failure(answer: Response, complaint: Complaint | None, what: str, hint: float | None) -> BrokerError:
+    """The error for a failed answer to `what`, an order or a cancellation; `hint` is the seconds until a retry."""
+    status = answer.status
+    if status == 429:
+        wait = hint or _WAIT
+        return BrokerUnavailable(
+            f"Alpaca's limit of requests is reached and it did not accept the {what}: try again in {wait:.0f} s",
+            status=status,
+            retry_after_s=wait,
+        )
+    if complaint is None or status not in _REFUSALS:
+        return OutcomeUnknown(
+            f"Alpaca's answer to the {what} (HTTP {status}) leaves its outcome unknown: {_LOOK_UP}", status=status
+        )
+    if _ID_EXISTS.search(complaint.message):
+        return OutcomeUnknown(
+            f"Alpaca already has an order with this id: {_LOOK_UP}", status=status, code=complaint.code
+        )
+    message = f"Alpaca refused the {what}: {describe(status, complaint)}"
+    return BrokerRefused(message, status=status, code=complaint.code)
+
+
+def describe(status: int, complaint: Complaint) -> str:
+    """Alpaca's message and status, with advice if they are about the keys."""
+    about_keys = status == 401 or complaint.message.lower().rstrip(".") in {"forbidden", "unauthorized"}
+    return f"{complaint.message} (HTTP {status}){'. ' + KEYS_REFUSED if about_keys else ''}"
+
+
+def not_sent(fault: object, what: str) -> BrokerUnavailable:
+    """The error for an order or a cancellation that was not sent."""
+    return BrokerUnavailable(
+        f"Alpaca cannot be reached ({fault}), the {what} was not sent: check this machine's network and try again"
+    )
+
+
+def no_answer(fault: object, what: str) -> OutcomeUnknown:
+    """The error for an order or a cancellation that may have arrived."""
+    return OutcomeUnknown(f"The {what} was sent and Alpaca did not answer ({fault}): {_LOOK_UP}")

@@ -27,40 +27,40 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from openbell.brokers.alpaca.wire import Malformed, VendorOrder, closes_coins
+from openbell.brokers.alpaca.wire import MalformedReply, VendorOrder, closes_coins
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
-from openbell.trading.broker import Execution, Report
-from openbell.trading.orders import FINAL, MOVES, Order, Role, State
+from openbell.trading.broker import BrokerExecution, OrderReport
+from openbell.trading.orders import FINAL, MOVES, Order, OrderState, Role
 
 log = logging.getLogger(__name__)
 
-Fills = Mapping[str, Sequence[Execution]]
+Fills = Mapping[str, Sequence[BrokerExecution]]
 """By Alpaca's id of the order."""
 
 _OPEN = """
 new accepted pending_new accepted_for_bidding partially_filled stopped suspended pending_replace replaced held
 done_for_day calculated
 """
-STATES: dict[str, State] = {
-    **dict.fromkeys(_OPEN.split(), State.OPEN),
-    "pending_cancel": State.CANCELLING,
-    "canceled": State.CANCELLED,
-    "expired": State.EXPIRED,
-    "rejected": State.REJECTED,
-    "filled": State.FILLED,
+STATES: dict[str, OrderState] = {
+    **dict.fromkeys(_OPEN.split(), OrderState.OPEN),
+    "pending_cancel": OrderState.CANCELLING,
+    "canceled": OrderState.CANCELLED,
+    "expired": OrderState.EXPIRED,
+    "rejected": OrderState.REJECTED,
+    "filled": OrderState.FILLED,
 }
 _REPLACED_BY_SIBLING = "the other exit took its place"
 
 
-def report_of(order: Order, entries: Sequence[VendorOrder], legs: Sequence[VendorOrder], fills: Fills) -> Report:
-    """The report on an order: `entries` are the order and its replacements, `legs` all its exits. Raises `Malformed`."""
+def report_of(order: Order, entries: Sequence[VendorOrder], legs: Sequence[VendorOrder], fills: Fills) -> OrderReport:
+    """The report on an order: `entries` the order and its replacements, `legs` all its exits. Raises `MalformedReply`."""
     reports = ((role, exit_report(role, entries, legs, fills)) for role in (Role.TAKE_PROFIT, Role.STOP_LOSS))
     exits = tuple((str(role), report) for role, report in reports if report)
     return replace(_with_kept_coins(order, entries, _report(entries, fills, order.quantity)), exits=exits)
 
 
-def _with_kept_coins(order: Order, chain: Sequence[VendorOrder], report: Report) -> Report:
+def _with_kept_coins(order: Order, chain: Sequence[VendorOrder], report: OrderReport) -> OrderReport:
     """Count the coins that Alpaca has kept as its fees as sold, at the average price, all of which is a fee.
 
     An order that closes a position in coins is sent for what the account has, and closes the position all the same.
@@ -74,12 +74,14 @@ def _with_kept_coins(order: Order, chain: Sequence[VendorOrder], report: Report)
         kept = order.quantity - sent
         paid = sum((each.quantity * each.price for each in report.executions), ZERO)
         price = amounts.share(paid, sent)
-        fee = Execution(f"{report.broker_id}-fee", kept, price, last.at, kept * price)
-    return replace(report, state=State.FILLED, executions=(*report.executions, fee), reason=None)
+        fee = BrokerExecution(f"{report.broker_id}-fee", kept, price, last.at, kept * price)
+    return replace(report, state=OrderState.FILLED, executions=(*report.executions, fee), reason=None)
 
 
-def exit_report(role: Role, entries: Sequence[VendorOrder], legs: Sequence[VendorOrder], fills: Fills) -> Report | None:
-    """The report on one exit; None if there is none of that role. Raises `Malformed`."""
+def exit_report(
+    role: Role, entries: Sequence[VendorOrder], legs: Sequence[VendorOrder], fills: Fills
+) -> OrderReport | None:
+    """The report on one exit; None if there is none of that role. Raises `MalformedReply`."""
     chain = [leg for leg in legs if leg.role is role]
     if not chain:
         return None
@@ -88,11 +90,11 @@ def exit_report(role: Role, entries: Sequence[VendorOrder], legs: Sequence[Vendo
         # Only one exit is at the exchange; when the other one's price is reached, Alpaca replaces it by that one.
         others = [leg for leg in legs if leg.role is not role]
         gone = current(chain).replaced_by in {leg.id for leg in others} or any(leg.filled for leg in others)
-        if gone and report.state is not State.FILLED and _is_complete(chain, fills):
-            return replace(report, state=State.CANCELLED, reason=_REPLACED_BY_SIBLING)
+        if gone and report.state is not OrderState.FILLED and _is_complete(chain, fills):
+            return replace(report, state=OrderState.CANCELLED, reason=_REPLACED_BY_SIBLING)
         return report
-    if report.state is State.OPEN and current(entries).status != "filled":
-        return replace(report, state=State.HELD)
+    if report.state is OrderState.OPEN and current(entries).status != "filled":
+        return replace(report, state=OrderState.HELD)
     return report
 
 
@@ -101,45 +103,45 @@ def current(chain: Sequence[VendorOrder]) -> VendorOrder:
     return next((each for each in reversed(chain) if each.status != "replaced"), chain[-1])
 
 
-def reachable(order: Order, report: Report) -> Report:
+def reachable(order: Order, report: OrderReport) -> OrderReport:
     """The report with a state that the order's own state can change to; `unknown` cannot change to `cancelling`."""
     state = report.state
     if state is order.state or state in MOVES[order.state]:
         return report
     some = bool(order.filled or report.executions)
-    working = State.PARTIALLY_FILLED if some else State.OPEN
+    working = OrderState.PARTIALLY_FILLED if some else OrderState.OPEN
     near = {
-        State.CANCELLING: working,
-        State.OPEN: working,
-        State.HELD: working,
-        State.REJECTED: State.CANCELLED,
+        OrderState.CANCELLING: working,
+        OrderState.OPEN: working,
+        OrderState.HELD: working,
+        OrderState.REJECTED: OrderState.CANCELLED,
     }
     return replace(report, state=near.get(state, state))
 
 
-def _report(chain: Sequence[VendorOrder], fills: Fills, quantity: Decimal | None) -> Report:
+def _report(chain: Sequence[VendorOrder], fills: Fills, quantity: Decimal | None) -> OrderReport:
     now = current(chain)
     executions = sorted(
         (fill for each in chain for fill in fills.get(each.id, ())), key=lambda fill: (fill.at, fill.id)
     )
     known = total(executions)
     if quantity is not None and known > quantity:
-        raise Malformed(f"order {now.id} is filled beyond its quantity: check the account")
-    state, reason = STATES.get(now.status, State.OPEN), None
+        raise MalformedReply(f"order {now.id} is filled beyond its quantity: check the account")
+    state, reason = STATES.get(now.status, OrderState.OPEN), None
     if now.status not in STATES:
         log.warning("Alpaca's order %s has the unknown status %.40r; it is treated as open", now.id, now.status)
     if known and known == quantity:
-        state = State.FILLED
+        state = OrderState.FILLED
     elif state in FINAL and not _is_complete(chain, fills):
         log.info("Alpaca reports order %s as %s before all its fills; it is read again later", now.id, now.status)
-        state = State.OPEN
-    elif state is State.FILLED:  # completely, but less than was ordered: it was changed at Alpaca
-        state, reason = State.CANCELLED, "its quantity was reduced at Alpaca"
+        state = OrderState.OPEN
+    elif state is OrderState.FILLED:  # completely, but less than was ordered: it was changed at Alpaca
+        state, reason = OrderState.CANCELLED, "its quantity was reduced at Alpaca"
     elif state in FINAL:
         reason = f"Alpaca says {now.status}"
-    if state is State.OPEN and known:
-        state = State.PARTIALLY_FILLED
-    return Report(now.id, state, tuple(executions), reason)
+    if state is OrderState.OPEN and known:
+        state = OrderState.PARTIALLY_FILLED
+    return OrderReport(now.id, state, tuple(executions), reason)
 
 
 def _is_complete(chain: Sequence[VendorOrder], fills: Fills) -> bool:
@@ -156,7 +158,7 @@ def _is_complete(chain: Sequence[VendorOrder], fills: Fills) -> bool:
     return True
 
 
-def total(executions: Sequence[Execution]) -> Decimal:
+def total(executions: Sequence[BrokerExecution]) -> Decimal:
     """The total quantity of some fills."""
     with amounts.exact():
         return sum((each.quantity for each in executions), ZERO)

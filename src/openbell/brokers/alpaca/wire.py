@@ -1,6 +1,6 @@
 """Alpaca's JSON: the order that is sent, and the orders, fills and errors that come back.
 
-Amounts are sent and received as decimal text. Reading JSON of another shape raises `Malformed`.
+Amounts are sent and received as decimal text. Reading JSON of another shape raises `MalformedReply`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from openbell.market.foreign_text import one_visible_line
 from openbell.market.instruments import AssetClass, parse
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
-from openbell.trading.broker import BrokerRefused, Execution
-from openbell.trading.orders import Force, Kind, Order, Role, Side
+from openbell.trading.broker import BrokerExecution, BrokerRefused
+from openbell.trading.orders import Force, Order, OrderKind, Role, Side
 
 LONGEST_ID = 128
 _ID = re.compile(r"[A-Za-z0-9-]{1,64}")
@@ -27,7 +27,7 @@ _LONGEST_MESSAGE = 200
 """How many characters of Alpaca's messages are kept."""
 
 
-class Malformed(Exception):
+class MalformedReply(Exception):
     """JSON that does not follow Alpaca's protocol; the text names the fault."""
 
 
@@ -125,7 +125,7 @@ def _check_crypto(order: Order) -> None:
             f"Alpaca accepts no {order.time_in_force} orders for crypto, which trades without a close: "
             "use time_in_force gtc"
         )
-    if order.kind is Kind.STOP:
+    if order.kind is OrderKind.STOP:
         raise BrokerRefused("Alpaca accepts no stop orders for crypto: use a stop_limit order")
     if bracket(order):
         raise BrokerRefused(
@@ -134,23 +134,23 @@ def _check_crypto(order: Order) -> None:
 
 
 def decode(body: bytes) -> Any:
-    """Parse JSON, with decimal numbers as `Decimal`. Raises `Malformed`."""
+    """Parse JSON, with decimal numbers as `Decimal`. Raises `MalformedReply`."""
     try:
         return json.loads(body, parse_float=Decimal, parse_constant=_no_number)
     except (ValueError, RecursionError):
-        raise Malformed("not JSON") from None
+        raise MalformedReply("not JSON") from None
 
 
 def read_order(raw: Any, *, leg: bool = False) -> VendorOrder:
-    """Read one order. Raises `Malformed`."""
+    """Read one order. Raises `MalformedReply`."""
     if not isinstance(raw, dict):
-        raise Malformed("not an order")
+        raise MalformedReply("not an order")
     legs = raw.get("legs")
     if not isinstance(legs, list | None) or (leg and legs):
-        raise Malformed("an order with malformed legs")
+        raise MalformedReply("an order with malformed legs")
     status, client_order_id = raw.get("status"), raw.get("client_order_id")
     if not isinstance(status, str) or not isinstance(client_order_id, str):
-        raise Malformed("an order without status or client_order_id")
+        raise MalformedReply("an order without status or client_order_id")
     replaced_by = raw.get("replaced_by")
     return VendorOrder(
         id=_id(raw.get("id")),
@@ -164,34 +164,34 @@ def read_order(raw: Any, *, leg: bool = False) -> VendorOrder:
     )
 
 
-def read_fill(raw: Any, order_id: str) -> Execution | None:
-    """Read one activity of the account; None if it is not a fill of that order. Raises `Malformed`."""
+def read_fill(raw: Any, order_id: str) -> BrokerExecution | None:
+    """Read one activity of the account; None if it is not a fill of that order. Raises `MalformedReply`."""
     if not isinstance(raw, dict):
-        raise Malformed("not an activity")
+        raise MalformedReply("not an activity")
     if raw.get("order_id") != order_id or raw.get("activity_type", "FILL") != "FILL":
         return None
     quantity, price = number(raw.get("qty")), number(raw.get("price"))
     if quantity <= 0 or price <= 0:
-        raise Malformed("a fill without quantity or price")
-    return Execution(activity_id(raw), quantity, price, _time(raw.get("transaction_time")))
+        raise MalformedReply("a fill without quantity or price")
+    return BrokerExecution(activity_id(raw), quantity, price, _time(raw.get("transaction_time")))
 
 
 def activity_id(raw: Any) -> str:
-    """The id of an activity, which is also the token of the next page. Raises `Malformed`."""
+    """The id of an activity, which is also the token of the next page. Raises `MalformedReply`."""
     found = raw.get("id") if isinstance(raw, dict) else None
     if not isinstance(found, str) or not 0 < len(found) <= LONGEST_ID:
-        raise Malformed("an activity without id")
+        raise MalformedReply("an activity without id")
     return found
 
 
 def number(value: Any) -> Decimal:
-    """Read an amount exactly. Raises `Malformed`."""
+    """Read an amount exactly. Raises `MalformedReply`."""
     if not isinstance(value, str | int | Decimal) or isinstance(value, bool):
-        raise Malformed("an amount is missing or not a number")
+        raise MalformedReply("an amount is missing or not a number")
     try:
         return amounts.decimal(value, "amount")
     except InvalidParameter:
-        raise Malformed("an amount is not a number") from None
+        raise MalformedReply("an amount is not a number") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def read_complaint(body: bytes, secrets: tuple[str, ...]) -> Complaint | None:
     """Read an error: its message on one line, shortened and without keys; None if it is not in Alpaca's form."""
     try:
         raw = decode(body)
-    except Malformed:
+    except MalformedReply:
         return None
     if not isinstance(raw, dict) or not isinstance(raw.get("message"), str):
         return None
@@ -227,7 +227,7 @@ def _role(raw: Mapping[str, Any]) -> Role | None:
 
 def _id(value: Any) -> str:
     if not isinstance(value, str) or not _ID.fullmatch(value):  # it becomes part of an address
-        raise Malformed("an order without id")
+        raise MalformedReply("an order without id")
     return value
 
 
@@ -238,7 +238,7 @@ def _time(value: Any) -> float:
             return moment.timestamp()
     except (TypeError, ValueError, OverflowError):
         pass
-    raise Malformed("a fill without time")
+    raise MalformedReply("a fill without time")
 
 
 def _no_number(text: str) -> Any:

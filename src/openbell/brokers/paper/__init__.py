@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openbell.brokers.declaration import BrokerKind
+from openbell.brokers.registry import BrokerKind
 from openbell.trading.accounts import PAPER
 
 BROKER = BrokerKind(PAPER, "filled from bars, no money", make=None)

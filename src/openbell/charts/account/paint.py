@@ -10,10 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.charts import fonts
-from openbell.charts.account.executions import Effect, Execution
-from openbell.charts.account.levels import Level, Purpose, quantity_text
-from openbell.charts.account.overlay import AccountOverlay
-from openbell.charts.panels import Mark, Panel, Picture
+from openbell.charts.account.overlay import (
+    AccountLevel,
+    AccountOverlay,
+    MarkedExecution,
+    PositionEffect,
+    Purpose,
+    quantity_text,
+)
+from openbell.charts.panels import ChartPicture, Mark, Panel
 from openbell.charts.scene import Color, Dot, Label, Layer, Stroke, box
 from openbell.charts.themes import Theme, faded
 from openbell.charts.trade_markers import GAP, TALL, arrow
@@ -32,12 +37,12 @@ def marks_of(overlay: AccountOverlay, theme: Theme) -> list[Mark]:
     return [Mark(float(level.price), _color(level, theme)) for level in overlay.levels]
 
 
-def painter_of(overlay: AccountOverlay) -> Callable[[Layer, Picture, Panel], None]:
+def painter_of(overlay: AccountOverlay) -> Callable[[Layer, ChartPicture, Panel], None]:
     """Returns the function that draws an overlay on the price panel."""
     return partial(_draw, overlay)
 
 
-def _draw(overlay: AccountOverlay, layer: Layer, picture: Picture, panel: Panel) -> None:
+def _draw(overlay: AccountOverlay, layer: Layer, picture: ChartPicture, panel: Panel) -> None:
     ordered = sorted(overlay.levels, key=lambda level: -level.price)
     levels = [(level, panel.scale.at(float(level.price))) for level in ordered]
     _lines(levels, layer, picture, panel)
@@ -45,7 +50,7 @@ def _draw(overlay: AccountOverlay, layer: Layer, picture: Picture, panel: Panel)
     _labels(levels, layer, picture, panel)
 
 
-def _color(level: Level, theme: Theme) -> Color:
+def _color(level: AccountLevel, theme: Theme) -> Color:
     return {
         Purpose.AVERAGE: theme.text,
         Purpose.STOP: theme.down,
@@ -55,7 +60,7 @@ def _color(level: Level, theme: Theme) -> Color:
     }[level.purpose]
 
 
-def _lines(levels: list[tuple[Level, float]], layer: Layer, picture: Picture, panel: Panel) -> None:
+def _lines(levels: list[tuple[AccountLevel, float]], layer: Layer, picture: ChartPicture, panel: Panel) -> None:
     """Draws a line for each level inside the scale."""
     area = panel.box
     for level, y in levels:
@@ -66,7 +71,7 @@ def _lines(levels: list[tuple[Level, float]], layer: Layer, picture: Picture, pa
             layer.items.append(Stroke(np.array([area.left, area.right]), line, color, 1.0, dash))
 
 
-def _labels(levels: list[tuple[Level, float]], layer: Layer, picture: Picture, panel: Panel) -> None:
+def _labels(levels: list[tuple[AccountLevel, float]], layer: Layer, picture: ChartPicture, panel: Panel) -> None:
     """Writes what each level is for; a level outside the scale is written at the edge of the panel, with its price.
 
     If not all fit, those nearest to the last price are written.
@@ -102,7 +107,7 @@ def _apart(wanted: list[float], low: float, high: float) -> list[float]:
 class _Arrow(NamedTuple):
     """An execution and the tip of its arrow."""
 
-    execution: Execution
+    execution: MarkedExecution
     x: float
     tip: float
 
@@ -121,7 +126,7 @@ class _Taken(NamedTuple):
     tall: float
 
 
-def _executions(executions: tuple[Execution, ...], layer: Layer, picture: Picture, panel: Panel) -> None:
+def _executions(executions: tuple[MarkedExecution, ...], layer: Layer, picture: ChartPicture, panel: Panel) -> None:
     """Draws arrows with texts: buys below their bar, sells above it; the newest text is written first."""
     edges = (panel.scale.y(picture.candles.high), panel.scale.y(picture.candles.low))
     arrows = []
@@ -141,7 +146,9 @@ def _executions(executions: tuple[Execution, ...], layer: Layer, picture: Pictur
     _texts(arrows, edges, layer, picture, panel)
 
 
-def _texts(arrows: list[_Arrow], edges: tuple[Values, Values], layer: Layer, picture: Picture, panel: Panel) -> None:
+def _texts(
+    arrows: list[_Arrow], edges: tuple[Values, Values], layer: Layer, picture: ChartPicture, panel: Panel
+) -> None:
     """Writes side and quantity at each arrow; a text that would touch another arrow or text is left out."""
     taken = [_Taken(each.x, each.tip + (TALL if each.buys else -TALL) / 2, 4.0, 3.0) for each in arrows]
     for number, each in enumerate(arrows):
@@ -158,8 +165,8 @@ def _texts(arrows: list[_Arrow], edges: tuple[Values, Values], layer: Layer, pic
             layer.items.append(Label(middle, y, text, _TEXT, color, "center"))
 
 
-def _execution_color(execution: Execution, theme: Theme) -> Color:
-    if execution.effect is Effect.ENTRY:
+def _execution_color(execution: MarkedExecution, theme: Theme) -> Color:
+    if execution.effect is PositionEffect.ENTRY:
         return theme.accent
     return theme.up if execution.profit > 0 else theme.down
 

@@ -1,7 +1,8 @@
-"""Where a drawing is: times and prices as pixels of a panel, and the items of lines, arrows and labels at them."""
+"""How one kind of annotation is drawn, and where: times and prices as pixels of a panel, and the items at them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from openbell.charts import fonts
 from openbell.charts.annotations.overrides import Dash, Overrides
+from openbell.charts.config.model import ConfigAnnotation
 from openbell.charts.numbers import NumberFormat, decimals_for, percent
-from openbell.charts.panels import TITLE_ROW, Panel, Picture
+from openbell.charts.panels import TITLE_ROW, ChartPicture, Panel
 from openbell.charts.scene import Anchor, Band, Box, Boxes, Color, Item, Label, Stroke, box
 from openbell.charts.themes import faded
 from openbell.market.bars import Values
-from openbell.market.percent_change import percent_change
+from openbell.market.price_history import percent_change
 
 _FAR = 1e9
 _HUGE = 1e15
@@ -27,10 +29,10 @@ _SPACING = 1.3
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AnnotationPlace:
     """A panel of a picture that has at least one bar."""
 
-    picture: Picture
+    picture: ChartPicture
     panel: Panel
 
     @property
@@ -68,7 +70,7 @@ class Place:
         return self.box.left <= x <= self.box.right and self.box.top <= y <= self.box.bottom
 
 
-def x_of(picture: Picture, moment: float) -> float:
+def x_of(picture: ChartPicture, moment: float) -> float:
     """Returns the x of a time in seconds."""
     time, x = picture.bars.time, picture.x
     first, last, length = float(time[0]), float(time[-1]), picture.bars.timeframe.seconds
@@ -83,7 +85,12 @@ def x_of(picture: Picture, moment: float) -> float:
 
 
 def segment(
-    place: Place, one: tuple[float, float], two: tuple[float, float], color: Color, width: float, dash: Dash | None
+    place: AnnotationPlace,
+    one: tuple[float, float],
+    two: tuple[float, float],
+    color: Color,
+    width: float,
+    dash: Dash | None,
 ) -> list[Item]:
     """Returns a straight line between two points, cut near the edges of the panel; nothing if it is outside."""
     cut = _cut(place.box, one, two, _MARGIN)
@@ -165,7 +172,9 @@ def triangle(points: list[tuple[float, float]], color: Color) -> list[Item]:
     return [Band(np.array(x), np.array(upper), np.array(lower), color)]
 
 
-def arrow_head(place: Place, start: tuple[float, float], tip: tuple[float, float], color: Color) -> list[Item]:
+def arrow_head(
+    place: AnnotationPlace, start: tuple[float, float], tip: tuple[float, float], color: Color
+) -> list[Item]:
     """Returns the head of an arrow that points from `start` to `tip`."""
     if not place.holds(*tip):
         return []
@@ -189,7 +198,7 @@ def bordered(area: Box, fill: Color, line: Color, width: float, dash: Dash | Non
     return items
 
 
-def corners(place: Place, x1: float, x2: float, y1: float, y2: float) -> Box:
+def corners(place: AnnotationPlace, x1: float, x2: float, y1: float, y2: float) -> Box:
     """Returns the rectangle between two points, cut near the edges of the panel."""
     area = place.box
 
@@ -214,7 +223,7 @@ def lines_of(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Font:
-    """The font of a drawing's labels."""
+    """The font of an annotation's labels."""
 
     color: Color
     size: float = 12.0
@@ -237,7 +246,7 @@ def font_of(overrides: Overrides, color: Color, size: float = 12.0, bold: bool =
 
 
 def label(
-    place: Place,
+    place: AnnotationPlace,
     x: float,
     y: float,
     lines: list[str],
@@ -265,3 +274,21 @@ def label(
         middle = top + (at + 0.5) * font.size * _SPACING
         items.append(Label(start, middle, line, font.size, font.color, anchor, font.bold))
     return items
+
+
+Paint = Callable[[ConfigAnnotation, Overrides, AnnotationPlace], list[Item]]
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """One kind of annotation."""
+
+    name: str
+    """That of its `AnnotationKind`."""
+    paint: Paint
+    honours: frozenset[str]
+    """The overrides that have an effect."""
+    every_panel: bool = False
+    """True if it is drawn over the panels below the price too."""
+    at_axis: bool = False
+    """True if its price is written at the value axis."""

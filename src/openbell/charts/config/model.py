@@ -1,19 +1,27 @@
-"""A chart config that was read: all fields valid, names and forms unified.
+"""A chart config that was read: all fields valid, names and forms unified; and the kinds of annotations that it can have.
 
 `reading.read_config` makes it of a client's JSON, in the form of the contract or in that of the vendor.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 from typing import Any
 
-from openbell.charts.config.annotation_kinds import AnnotationKind
 from openbell.charts.config.choices import DEFAULT_INTERVAL, HEIGHT, WIDTH
 from openbell.charts.studies.study import Study
 from openbell.indicators.spec import Setting
+
+SYMBOL = re.compile(r"[A-Z0-9_]{1,20}:[A-Z0-9._!&/-]{1,30}")
+"""EXCHANGE:SYMBOL, in upper case."""
+_CORNERS = ("startDatetime", "startPrice", "endDatetime", "endPrice")
+_POSITION = ("entryPrice", "targetPrice", "stopPrice")
+_POINT = ("datetime", "price")
+_TEXT = ("text",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,7 @@ class ConfigStudy:
 
 @dataclass(frozen=True, slots=True)
 class ConfigAnnotation:
-    """One drawing of a config."""
+    """One annotation of a config."""
 
     kind: AnnotationKind
     prices: Mapping[str, float]
@@ -87,5 +95,67 @@ class ChartConfig:
 
     @property
     def parameters(self) -> int:
-        """Studies and drawings, which plans limit together."""
+        """Studies and annotations, which plans limit together."""
         return len(self.studies) + len(self.drawings)
+
+
+class Coordinate(Enum):
+    """The type of a coordinate."""
+
+    PRICE = "price"
+    TIME = "time"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationKind:
+    """One kind of annotation."""
+
+    name: str
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """All coordinates."""
+        return self.required + self.optional
+
+
+TYPES = {
+    **dict.fromkeys(
+        ("price", "startPrice", "endPrice", "entryPrice", "targetPrice", "stopPrice"),
+        Coordinate.PRICE,
+    ),
+    **dict.fromkeys(("datetime", "startDatetime", "endDatetime"), Coordinate.TIME),
+    "text": Coordinate.TEXT,
+}
+"""The type of each coordinate."""
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        AnnotationKind("Horizontal Line", ("price",), _TEXT),
+        AnnotationKind("Vertical Line", ("datetime",), _TEXT),
+        AnnotationKind("Trend Line", _CORNERS, _TEXT),
+        AnnotationKind("Rectangle", _CORNERS, _TEXT),
+        AnnotationKind("Fib Retracement", _CORNERS, _TEXT, ("Fibonacci Retracement",)),
+        # Without a start, a position begins at three quarters of the chart.
+        AnnotationKind("Long Position", _POSITION, ("startDatetime", "endDatetime")),
+        AnnotationKind("Short Position", _POSITION, ("startDatetime", "endDatetime")),
+        AnnotationKind("Date Range", ("startDatetime", "endDatetime"), ("startPrice", "endPrice", "text")),
+        AnnotationKind("Date Price Range", _CORNERS, _TEXT, ("Date and Price Range",)),
+        AnnotationKind("Arrow Marker", _CORNERS, _TEXT, ("Arrow",)),
+        AnnotationKind("Arrow Mark Up", _POINT, _TEXT, ("Arrow Up",)),
+        AnnotationKind("Arrow Mark Down", _POINT, _TEXT, ("Arrow Down",)),
+        AnnotationKind("Text", (*_POINT, "text"), (), ("Text Note", "Note")),
+        AnnotationKind("Callout", (*_POINT, "text"), ("endDatetime", "endPrice")),
+        AnnotationKind("Order Line", ("price",), _TEXT),
+    )
+}
+_BY_NAME = {name.lower(): kind for kind in KINDS.values() for name in (kind.name, *kind.aliases)}
+
+
+def kind_of(name: str) -> AnnotationKind | None:
+    """Returns the kind with a name or alias, in any case; None if there is none."""
+    return _BY_NAME.get(name.strip().lower())

@@ -1,23 +1,27 @@
-"""The studies of a config as requests for indicators, with how each is drawn."""
+"""The studies of a config as requests for indicators, with how each is drawn.
+
+Some studies have inputs that their indicator does not have; the indicators for those are no entries of the registry.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
 
+from openbell.charts.annotations.overrides import color_of, number_of
 from openbell.charts.config.model import ChartConfig, ConfigStudy
-from openbell.charts.override_values import color_of, number_of
 from openbell.charts.scene import Color
-from openbell.charts.studies import variants
 from openbell.charts.studies.study import Plot
-from openbell.indicators.changes import SMOOTHED, Changes
-from openbell.indicators.channels import Channels
-from openbell.indicators.evaluation import IndicatorRequest
-from openbell.indicators.registry import all_indicators
-from openbell.indicators.spec import Indicator, Setting
+from openbell.indicators.averages import sma, wilder
+from openbell.indicators.catalogue.atr import atr
+from openbell.indicators.catalogue.dpo import lag
+from openbell.indicators.channels import ZERO, Channels, FilledBand, Line
+from openbell.indicators.evaluation import SMOOTHED, IndicatorChanges, IndicatorRequest
+from openbell.indicators.registry import all_indicators, get
+from openbell.indicators.spec import Indicator, Parameter, Setting
 from openbell.market.bars import Bars
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
@@ -31,6 +35,16 @@ TRANSFORMED = frozenset(
     | {"vaVolume"}
 )
 """The inputs that no parameter of an indicator stands for."""
+
+# Colours and widths of lines
+
+_READERS: dict[str, Callable[[object], object]] = {
+    "color": color_of,
+    "linewidth": lambda value: number_of(value, THINNEST_LINE, WIDEST_LINE),
+    "visible": lambda value: value if isinstance(value, bool) else None,
+}
+
+_SYNONYMS = {"median": "middle", "basis": "middle", "smoothingline": "smoothedma"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +136,11 @@ def _indicator(asked: ConfigStudy, plot: Plot) -> tuple[Indicator, dict[str, Set
     if "method" in names and plot.indicator == "sma":
         return all_indicators()[_AVERAGES[str(asked.value("method"))]], {}
     if has("useEMA", value=False):
-        return variants.simple_keltner(), {}
+        return simple_keltner(), {}
     if has("centered", value=True):
-        return variants.centered_dpo(), {}
+        return centered_dpo(), {}
     if "smoothing" in names and asked.value("smoothing") != asked.value("length"):
-        return variants.smoothed_adx(), {"smoothing": asked.value("smoothing")}
+        return smoothed_adx(), {"smoothing": asked.value("smoothing")}
     more: dict[str, Setting] = {"split_up_down": asked.value("volume") == "Up/Down"} if "volume" in names else {}
     return all_indicators()[plot.indicator], more
 
@@ -139,26 +153,17 @@ def _setting(indicator: Indicator, name: str, value: Setting) -> Setting:
     return value
 
 
-def _changes(asked: ConfigStudy, plot: Plot) -> Changes | None:
+def _changes(asked: ConfigStudy, plot: Plot) -> IndicatorChanges | None:
     names = {each.name for each in asked.study.inputs} - set(plot.uses.values())
     smoothed = bool({"smoothingLine", "smoothingLength"} & set(asked.inputs))
-    changes = Changes(
+    changes = IndicatorChanges(
         str(asked.value("source")) if "source" in names else "close",
         plot.lines,
         str(asked.value("smoothingLine")) if smoothed else "",
         int(asked.value("smoothingLength")) if smoothed else 1,
         int(asked.value("offset")) if "offset" in names else 0,
     )
-    return changes if changes != Changes() else None
-
-
-# Colours and widths of lines
-
-_READERS: dict[str, Callable[[object], object]] = {
-    "color": color_of,
-    "linewidth": lambda value: number_of(value, THINNEST_LINE, WIDEST_LINE),
-    "visible": lambda value: value if isinstance(value, bool) else None,
-}
+    return changes if changes != IndicatorChanges() else None
 
 
 def bar_colors(override: Mapping[str, object]) -> dict[int, Color]:
@@ -198,9 +203,6 @@ def line_of(asked: ConfigStudy, plot: Plot, key: str) -> tuple[str, str] | None:
     return next(((label, what) for label in kept if _plain(label) == wanted), None)
 
 
-_SYNONYMS = {"median": "middle", "basis": "middle", "smoothingline": "smoothedma"}
-
-
 def _plain(label: str) -> str:
     return "".join(letter for letter in label.lower() if letter.isalnum() or letter in "+-%")
 
@@ -223,3 +225,46 @@ def _channels(name: str) -> Channels:
     bars = Bars(parse("BTC/USD"), Timeframe.D1, np.arange(3) * Timeframe.D1.seconds, one, one, one, one, one)
     with np.errstate(all="ignore"):
         return all_indicators()[name].run(bars)
+
+
+def simple_keltner() -> Indicator:
+    """Returns Keltner channels around the simple average."""
+    return replace(get("keltner"), compute=_simple_keltner)
+
+
+def _simple_keltner(bars: Bars, length: int, multiplier: float, atr_length: int) -> Channels:
+    middle, width = sma(bars.close, length), multiplier * atr(bars, atr_length)
+    upper, lower = middle + width, middle - width
+    lines = (Line("upper", upper), Line("middle", middle), Line("lower", lower))
+    return Channels(lines=lines, fills=(FilledBand(upper, lower),))
+
+
+def centered_dpo() -> Indicator:
+    """Returns the detrended price oscillator with each close compared with the average around it, not before it."""
+    return replace(get("dpo"), compute=_centered_dpo, displaced=("DPO",))
+
+
+def _centered_dpo(bars: Bars, length: int) -> Channels:
+    back = lag(length)
+    values = np.full(len(bars), np.nan)
+    values[:-back] = bars.close[:-back] - sma(bars.close, length)[back:]
+    return Channels(lines=(Line("DPO", values),), hlines=(ZERO,))
+
+
+def smoothed_adx() -> Indicator:
+    """Returns the directional movement whose ADX is smoothed over another length than +DI and −DI."""
+    plain = get("adx")
+    return replace(
+        plain,
+        compute=_smoothed_adx,
+        warmup=lambda length, smoothing: length + smoothing,
+        parameters=(*plain.parameters, Parameter("smoothing", 14, 1, 500)),
+    )
+
+
+def _smoothed_adx(bars: Bars, length: int, smoothing: int) -> Channels:
+    plain = get("adx").run(bars, length=length)
+    _, plus, minus = (line.values for line in plain.lines)
+    both = plus + minus
+    apart = 100.0 * np.divide(np.abs(plus - minus), both, out=np.where(np.isnan(both), np.nan, 0.0), where=both > 0.0)
+    return replace(plain, lines=(Line("ADX", wilder(apart, smoothing)), *plain.lines[1:]))

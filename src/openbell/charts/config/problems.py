@@ -15,7 +15,7 @@ MOST = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ConfigProblem:
     """One problem of one field. A config with an error is not drawn."""
 
     field: str
@@ -25,32 +25,32 @@ class Problem:
 
 
 @dataclass(slots=True)
-class Problems:
+class ConfigProblems:
     """Collects the problems of one config."""
 
-    found: list[Problem] = field(default_factory=list)
+    found: list[ConfigProblem] = field(default_factory=list)
 
     def error(self, name: str, message: str, *suggestions: str) -> None:
         """Adds an error."""
-        self._add(Problem(name, message, "error", suggestions))
+        self._add(ConfigProblem(name, message, "error", suggestions))
 
     def warning(self, name: str, message: str, *suggestions: str) -> None:
         """Adds a warning."""
-        self._add(Problem(name, message, "warning", suggestions))
+        self._add(ConfigProblem(name, message, "warning", suggestions))
 
     def full(self, severity: Severity) -> bool:
         """Returns True if no further problem is listed. Whoever looks for problems of many fields can stop then."""
         return sum(each.severity == severity for each in self.found) > MOST
 
-    def _add(self, problem: Problem) -> None:
+    def _add(self, problem: ConfigProblem) -> None:
         number = sum(each.severity == problem.severity for each in self.found)
         if number < MOST:
             self.found.append(problem)
         elif number == MOST:
-            self.found.append(Problem("config", f"there are more {problem.severity}s", problem.severity))
+            self.found.append(ConfigProblem("config", f"there are more {problem.severity}s", problem.severity))
 
     @property
-    def errors(self) -> list[Problem]:
+    def errors(self) -> list[ConfigProblem]:
         """The errors only."""
         return [each for each in self.found if each.severity == "error"]
 

@@ -22,7 +22,7 @@ FORMS = f"one of {', '.join(PRESETS)}, a length such as 7D, 4H or 18M, or two ti
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RangeBounds:
     """Two times. `start` is None if the range is all there is."""
 
     start: datetime | None
@@ -50,18 +50,18 @@ def read_range(value: object) -> str:
     return text
 
 
-def bounds_of(text: str, now: datetime) -> Bounds:
+def bounds_of(text: str, now: datetime) -> RangeBounds:
     """Returns the two times of a range in its written form."""
     if "/" in text:
         return _interval(text)
     if text == "ALL":
-        return Bounds(None, now)
+        return RangeBounds(None, now)
     if text in {"DTD", "WTD", "MTD", "YTD"}:
-        return Bounds(_period_start(text, now), now)
+        return RangeBounds(_period_start(text, now), now)
     found = _LENGTH.fullmatch(text)
     if found is None:
         raise InvalidParameter(f"range {text[:40]!r} must be {FORMS}")
-    return Bounds(_before(now, int(found[1]), found[2]), now)
+    return RangeBounds(_before(now, int(found[1]), found[2]), now)
 
 
 def _period_start(preset: str, now: datetime) -> datetime:
@@ -87,14 +87,14 @@ def _before(now: datetime, count: int, unit: str) -> datetime:
     return now.replace(year=year, month=month + 1, day=min(now.day, monthrange(year, month + 1)[1]))
 
 
-def _interval(text: str) -> Bounds:
+def _interval(text: str) -> RangeBounds:
     first, _, last = text.partition("/")
     start, end = _time(first), _time(last)
     if _DATE.fullmatch(last.strip()):
         end += timedelta(days=1)
     if start >= end:
         raise InvalidParameter(f"range {text[:60]!r} ends before it begins")
-    return Bounds(start, end)
+    return RangeBounds(start, end)
 
 
 def _time(text: str) -> datetime:

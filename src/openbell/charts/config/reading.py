@@ -8,14 +8,11 @@ from typing import Any
 
 from openbell.charts.choices import LARGEST, MOST_PIXELS
 from openbell.charts.config import choices
-from openbell.charts.config.model import ChartConfig, Watermark
-from openbell.charts.config.problems import Problem, Problems, is_finite, is_nested, shorten
+from openbell.charts.config.model import SYMBOL, ChartConfig, Watermark
+from openbell.charts.config.problems import ConfigProblem, ConfigProblems, is_finite, is_nested, shorten
 from openbell.charts.config.ranges import read_range
-from openbell.charts.config.reading_annotations import read_annotations
-from openbell.charts.config.reading_studies import read_studies
-from openbell.charts.config.symbols import SYMBOL
-from openbell.charts.zones import advice as zone_advice
-from openbell.charts.zones import zone_names
+from openbell.charts.config.reading_parts import read_annotations, read_studies
+from openbell.charts.zones import zone_advice, zone_names
 from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import did_you_mean
 from openbell.market.timeframes import CHART, name_of, read_timeframe
@@ -53,22 +50,22 @@ _VENDOR_SYMBOL = "BINANCE:BTCUSDT"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ConfigReading:
     """The result: a config if there is no error, and all problems."""
 
     config: ChartConfig | None
-    problems: tuple[Problem, ...]
+    problems: tuple[ConfigProblem, ...]
 
 
-def read_config(raw: object, form: Form = CONTRACT) -> Reading:
+def read_config(raw: object, form: Form = CONTRACT) -> ConfigReading:
     """Reads a config. Never raises: whatever is wrong is a problem."""
-    problems = Problems()
+    problems = ConfigProblems()
     if not isinstance(raw, Mapping):
         problems.error("config", f"config must be an object, not {shorten(raw)}")
-        return Reading(None, tuple(problems.found))
+        return ConfigReading(None, tuple(problems.found))
     if is_nested(raw, _MOST_LEVELS):
         problems.error("config", f"config must not be nested in more than {_MOST_LEVELS} levels")
-        return Reading(None, tuple(problems.found))
+        return ConfigReading(None, tuple(problems.found))
     given = {name: value for name, value in raw.items() if value is not None and isinstance(name, str)}
     for name in given:
         if name not in _FIELDS and not problems.full("warning"):
@@ -84,10 +81,10 @@ def read_config(raw: object, form: Form = CONTRACT) -> Reading:
     values["override"] = _object(given, "override", problems)
     values["studies"] = read_studies(given.get("studies"), problems)
     values["drawings"] = read_annotations(given.get("drawings"), problems)
-    return Reading(None if problems.errors else ChartConfig(**values), tuple(problems.found))
+    return ConfigReading(None if problems.errors else ChartConfig(**values), tuple(problems.found))
 
 
-def _symbol(given: Mapping[str, Any], form: Form, problems: Problems) -> str:
+def _symbol(given: Mapping[str, Any], form: Form, problems: ConfigProblems) -> str:
     value = given.get("symbol")
     if value is None:
         if "symbol" in form.required:
@@ -109,7 +106,7 @@ def _symbol_advice(text: str) -> str:
         return _WRITE_SYMBOL
 
 
-def _plain(given: Mapping[str, Any], form: Form, problems: Problems) -> dict[str, Any]:
+def _plain(given: Mapping[str, Any], form: Form, problems: ConfigProblems) -> dict[str, Any]:
     """Reads the fields with a fixed list of values, the range and the time zone."""
     values: dict[str, Any] = {}
     if "interval" in given:
@@ -131,19 +128,21 @@ def _plain(given: Mapping[str, Any], form: Form, problems: Problems) -> dict[str
     return values
 
 
-def _interval(value: object, problems: Problems) -> str | None:
+def _interval(value: object, problems: ConfigProblems) -> str | None:
     """Returns the name of an interval in any spelling; 1m is a minute and 1M is a month."""
     if isinstance(value, str) and (found := CHART.get(value) or read_timeframe(value)) is not None:
         return name_of(found, CHART)
     allowed = ", ".join(choices.INTERVALS)
     advice = did_you_mean(value, choices.INTERVALS) if isinstance(value, str) else ""
     problems.error(
-        "interval", f"interval {shorten(value)} is not one of {allowed}{advice}", f"Set interval to one of {allowed}"
+        "interval",
+        f"interval {shorten(value)} is not one of {allowed}{advice}",
+        f"Set interval to one of {allowed}",
     )
     return None
 
 
-def _zone(value: object, problems: Problems) -> str:
+def _zone(value: object, problems: ConfigProblems) -> str:
     """Returns a time zone, or UTC with an error if there is no such zone."""
     if isinstance(value, str) and (found := zone_names().get(value.lower())):
         return found
@@ -154,11 +153,11 @@ def _zone(value: object, problems: Problems) -> str:
     return "Etc/UTC"
 
 
-def _side(given: Mapping[str, Any], name: str, default: int, least: int, problems: Problems) -> int:
+def _side(given: Mapping[str, Any], name: str, default: int, least: int, problems: ConfigProblems) -> int:
     return _whole(given, name, default, least, LARGEST, problems)
 
 
-def _check_pixels(width: int, height: int, problems: Problems) -> None:
+def _check_pixels(width: int, height: int, problems: ConfigProblems) -> None:
     if width * height > MOST_PIXELS:
         problems.error(
             "resolution",
@@ -167,7 +166,7 @@ def _check_pixels(width: int, height: int, problems: Problems) -> None:
         )
 
 
-def _whole(given: Mapping[str, Any], name: str, default: int, least: int, most: int, problems: Problems) -> int:
+def _whole(given: Mapping[str, Any], name: str, default: int, least: int, most: int, problems: ConfigProblems) -> int:
     value = given.get(name, default)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -188,7 +187,7 @@ def _meant(value: object, least: int, most: int) -> int | None:
     return None if isinstance(value, bool) or not isinstance(value, int) else max(least, min(most, value))
 
 
-def _watermark(given: Mapping[str, Any], problems: Problems) -> Watermark | None:
+def _watermark(given: Mapping[str, Any], problems: ConfigProblems) -> Watermark | None:
     text = given.get("watermark", "")
     if not isinstance(text, str) or len(text) > _LONGEST_WATERMARK:
         problems.error("watermark", f"watermark must be a text of at most {_LONGEST_WATERMARK} characters")
@@ -198,7 +197,9 @@ def _watermark(given: Mapping[str, Any], problems: Problems) -> Watermark | None
     return Watermark(text, size, opacity) if text.strip() else None
 
 
-def _number(given: Mapping[str, Any], name: str, default: float, low: float, high: float, problems: Problems) -> float:
+def _number(
+    given: Mapping[str, Any], name: str, default: float, low: float, high: float, problems: ConfigProblems
+) -> float:
     value = given.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         problems.error(name, f"{name} must be a number from {low:g} to {high:g}, not {shorten(value)}")
@@ -206,7 +207,7 @@ def _number(given: Mapping[str, Any], name: str, default: float, low: float, hig
     return float(value)
 
 
-def _object(given: Mapping[str, Any], name: str, problems: Problems) -> Mapping[str, Any]:
+def _object(given: Mapping[str, Any], name: str, problems: ConfigProblems) -> Mapping[str, Any]:
     value = given.get(name, {})
     if not isinstance(value, Mapping):
         problems.error(name, f"{name} must be an object, not {shorten(value)}")

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from openbell.charts.config.choices import PLANS, Plan
 from openbell.charts.config.model import ChartConfig
-from openbell.charts.config.plans import PLANS, Plan
-from openbell.charts.config.problems import Problem, Problems
+from openbell.charts.config.problems import ConfigProblem, ConfigProblems
 from openbell.charts.config.ranges import bounds_of
 from openbell.charts.config.reading import CONTRACT, read_config
 from openbell.market.errors import InvalidParameter, InvalidSymbol
-from openbell.market.expected_bars import most_bars
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
 from openbell.market.timeframes import CHART
+from openbell.market.trading_time import most_bars
 
 MOST_BARS = 2000
 """The most bars that one chart shows; of a longer range, the newest."""
@@ -27,10 +27,10 @@ _LEAST_PANEL = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Validation:
+class ConfigValidation:
     """The result for one config and plan."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[ConfigProblem, ...]
     plan: Plan
     studies: int
     drawings: int
@@ -63,15 +63,15 @@ def plan_of(name: str) -> Plan:
     return found
 
 
-def validate(raw: object, plan: Plan, now: datetime) -> Validation:
+def validate(raw: object, plan: Plan, now: datetime) -> ConfigValidation:
     """Validates a client's config. What this desk has of an instrument is not looked at."""
     reading = read_config(raw, CONTRACT)
-    problems = Problems(list(reading.problems))
+    problems = ConfigProblems(list(reading.problems))
     width, height, studies, drawings = _counts(raw, reading.config)
     check_limits(problems, plan, width, height, studies, drawings)
     if reading.config is not None:
         _advise(problems, reading.config, now)
-    return Validation(tuple(problems.found), plan, studies, drawings, f"{width}x{height}", reading.config)
+    return ConfigValidation(tuple(problems.found), plan, studies, drawings, f"{width}x{height}", reading.config)
 
 
 def _counts(raw: object, config: ChartConfig | None) -> tuple[int, int, int, int]:
@@ -89,7 +89,7 @@ def _counts(raw: object, config: ChartConfig | None) -> tuple[int, int, int, int
     return width, height, studies, drawings
 
 
-def check_limits(problems: Problems, plan: Plan, width: int, height: int, studies: int, drawings: int) -> None:
+def check_limits(problems: ConfigProblems, plan: Plan, width: int, height: int, studies: int, drawings: int) -> None:
     """Adds an error for each limit of the plan that is exceeded.
 
     Studies are counted before drawings: the error names `studies` if they alone are too many, otherwise `drawings`.
@@ -118,7 +118,7 @@ def _smallest(plans: Iterable[Plan]) -> Plan | None:
     return next(iter(plans), None)
 
 
-def _advise(problems: Problems, config: ChartConfig, now: datetime) -> None:
+def _advise(problems: ConfigProblems, config: ChartConfig, now: datetime) -> None:
     """Adds warnings for what can be drawn, but badly."""
     _advise_range(problems, config, now)
     panels = sum(not each.study.overlay and not each.force_overlay for each in config.studies)
@@ -139,7 +139,7 @@ def _advise(problems: Problems, config: ChartConfig, now: datetime) -> None:
                 )
 
 
-def _advise_range(problems: Problems, config: ChartConfig, now: datetime) -> None:
+def _advise_range(problems: ConfigProblems, config: ChartConfig, now: datetime) -> None:
     if config.range is None or config.range == "ALL":
         return
     bounds = bounds_of(config.range, now)

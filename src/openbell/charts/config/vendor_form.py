@@ -14,7 +14,7 @@ from typing import Any
 
 from openbell.charts.config.choices import PRESETS
 from openbell.charts.config.model import ChartConfig, ConfigAnnotation, ConfigStudy
-from openbell.charts.config.ranges import Bounds, bounds_of
+from openbell.charts.config.ranges import RangeBounds, bounds_of
 
 _MOMENT = timedelta(milliseconds=1)
 """The smallest step of the vendor's times."""
@@ -56,7 +56,7 @@ def vendor_body(config: ChartConfig, now: datetime) -> dict[str, Any]:
     if config.studies:
         body["studies"] = [_study(each) for each in config.studies]
     if config.drawings:
-        body["drawings"] = [_drawing(each) for each in config.drawings]
+        body["drawings"] = [_annotation(each) for each in config.drawings]
     return body
 
 
@@ -66,7 +66,7 @@ def settled(config: ChartConfig, now: datetime) -> ChartConfig:
         config,
         range=_settled_range(config.range, now),
         studies=tuple(replace(each, inputs=_sent_inputs(each)) for each in config.studies),
-        drawings=tuple(_settled_drawing(each, config, now) for each in config.drawings),
+        drawings=tuple(_settled_annotation(each, config, now) for each in config.drawings),
     )
 
 
@@ -86,19 +86,19 @@ def _sent_inputs(entry: ConfigStudy) -> dict[str, Any]:
     return {name: entry.value(name) for name in wanted}
 
 
-def _settled_drawing(drawing: ConfigAnnotation, config: ChartConfig, now: datetime) -> ConfigAnnotation:
-    times = {name: _whole(moment) for name, moment in drawing.times.items()}
-    if drawing.kind.name in _POSITIONS and "startDatetime" not in times:
+def _settled_annotation(annotation: ConfigAnnotation, config: ChartConfig, now: datetime) -> ConfigAnnotation:
+    times = {name: _whole(moment) for name, moment in annotation.times.items()}
+    if annotation.kind.name in _POSITIONS and "startDatetime" not in times:
         start = _position_start(config, now)
         if "endDatetime" in times:
             start = min(start, times["endDatetime"] - timedelta(seconds=_seconds(config.interval)))
         times["startDatetime"] = start
-    return replace(drawing, times=times)
+    return replace(annotation, times=times)
 
 
 def _position_start(config: ChartConfig, now: datetime) -> datetime:
     """Returns the time at three quarters of what a chart shows."""
-    bounds = Bounds(None, now) if config.range is None else bounds_of(config.range, now)
+    bounds = RangeBounds(None, now) if config.range is None else bounds_of(config.range, now)
     shown = timedelta(seconds=_SHOWN_BARS * _seconds(config.interval))
     start = max(bounds.end - shown, datetime(1900, 1, 1, tzinfo=UTC)) if bounds.start is None else bounds.start
     return _whole(start + (bounds.end - start) * 3 / 4)
@@ -120,16 +120,16 @@ def _study(entry: ConfigStudy) -> dict[str, Any]:
     return body
 
 
-def _drawing(drawing: ConfigAnnotation) -> dict[str, Any]:
-    values: dict[str, Any] = dict(drawing.prices)
-    values |= {name: _iso(moment) for name, moment in drawing.times.items()}
-    if drawing.text:
-        values["text"] = drawing.text
-    wanted = {name: values[name] for name in drawing.kind.coordinates if name in values}
-    body: dict[str, Any] = {"name": drawing.kind.name, "input": wanted}
-    if drawing.override:
-        body["override"] = _copied(drawing.override)
-    return body | {"zOrder": "top" if drawing.on_top else "bottom"}
+def _annotation(annotation: ConfigAnnotation) -> dict[str, Any]:
+    values: dict[str, Any] = dict(annotation.prices)
+    values |= {name: _iso(moment) for name, moment in annotation.times.items()}
+    if annotation.text:
+        values["text"] = annotation.text
+    wanted = {name: values[name] for name in annotation.kind.coordinates if name in values}
+    body: dict[str, Any] = {"name": annotation.kind.name, "input": wanted}
+    if annotation.override:
+        body["override"] = _copied(annotation.override)
+    return body | {"zOrder": "top" if annotation.on_top else "bottom"}
 
 
 def _whole(moment: datetime) -> datetime:

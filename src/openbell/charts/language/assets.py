@@ -7,11 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from openbell.charts.language.instruments.exchanges import Exchange
-from openbell.charts.language.instruments.exchanges import by_name as by_exchange_name
-from openbell.charts.language.instruments.named import Kind, Named
-from openbell.charts.language.instruments.registry import all_instruments, by_ticker
-from openbell.charts.language.pairs import joined_pair, pair, with_quote
+from openbell.charts.language.instruments.catalogue import all_instruments, by_ticker
+from openbell.charts.language.instruments.exchanges import (
+    NamedExchange,
+    exchanges_by_name,
+    joined_pair,
+    pair,
+    with_quote,
+)
+from openbell.charts.language.instruments.named import InstrumentKind, Named
 from openbell.charts.language.spans import Detection, Phrases, text_of
 from openbell.charts.language.words import Word, words_of
 from openbell.market.instruments import FIAT, STABLE
@@ -91,7 +95,7 @@ class AssetFound:
 class ExchangeFound:
     """An exchange that a sentence names."""
 
-    exchange: Exchange
+    exchange: NamedExchange
     weak: bool = False
     """True if the name means an instrument unless the sentence has another one."""
 
@@ -121,9 +125,9 @@ def _names() -> Phrases[tuple[Named, str]]:
 
 
 @cache
-def _exchanges() -> Phrases[Exchange]:
+def _exchanges() -> Phrases[NamedExchange]:
     return Phrases(
-        (tuple(text_of(word) for word in words_of(name)), exchange) for name, exchange in by_exchange_name().items()
+        (tuple(text_of(word) for word in words_of(name)), exchange) for name, exchange in exchanges_by_name().items()
     )
 
 
@@ -211,10 +215,10 @@ def _asset(
     if named is None or (quoted := quote_at(words, finish)) is None:
         return
     after, quote = quoted
-    if named.kind is Kind.CRYPTO and quote != named.base:
+    if named.kind is InstrumentKind.CRYPTO and quote != named.base:
         symbol = with_quote(named, quote)
         yield Detection(begin, after, AssetFound(found.title, symbol, named, quote), rank)
-    elif quote == "USD" and named.kind is not Kind.FOREX and words[finish].text == "in":
+    elif quote == "USD" and named.kind is not InstrumentKind.FOREX and words[finish].text == "in":
         yield Detection(begin, after, found, rank)
 
 

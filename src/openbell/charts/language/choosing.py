@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from openbell.charts.config.symbols import SYMBOL
+from openbell.charts.config.model import SYMBOL
 from openbell.charts.language.assets import AssetFound, ExchangeFound, PerpetualFound, assets_in
-from openbell.charts.language.common_words import common_words
-from openbell.charts.language.instruments.exchanges import Exchange, by_id
-from openbell.charts.language.instruments.named import Kind
-from openbell.charts.language.instruments.registry import by_name, by_ticker
-from openbell.charts.language.pairs import joined_pair
+from openbell.charts.language.instruments.catalogue import by_name, by_ticker
+from openbell.charts.language.instruments.exchanges import NamedExchange, exchanges_by_id, joined_pair
+from openbell.charts.language.instruments.named import InstrumentKind
 from openbell.charts.language.spans import Detection, longest
-from openbell.charts.language.words import Word, words_of
+from openbell.charts.language.words import Word, common_words, words_of
 from openbell.market.errors import InputError
 from openbell.market.instruments import CRYPTO_VENUES, FOREX_VENUES
 from openbell.market.nearest import did_you_mean
@@ -62,7 +60,7 @@ def choose(words: Sequence[Word], found: Sequence[Found], symbol: str, exchange:
         chosen, reason = first.meaning, f"from {_quoted(sentence, words, first)!r}"
         if weak_only and not words[first.start].titled and not words[first.start].caps:
             warnings.append(f"{chosen.title!r} was read as {chosen.symbol}; write the symbol if you mean another one")
-    final, warning = on_exchange(chosen, by_id().get(wanted), wanted)
+    final, warning = on_exchange(chosen, exchanges_by_id().get(wanted), wanted)
     warnings += [warning] if warning else []
     if any(isinstance(each.meaning, PerpetualFound) for each in found) and not final.endswith(".P"):
         final += ".P" if _is_coin(chosen) else ""
@@ -91,7 +89,7 @@ def _quoted(sentence: str, words: Sequence[Word], found: Found) -> str:
 
 
 def _is_coin(found: AssetFound) -> bool:
-    return bool(found.quote) or (found.named is not None and found.named.kind is Kind.CRYPTO)
+    return bool(found.quote) or (found.named is not None and found.named.kind is InstrumentKind.CRYPTO)
 
 
 def _counted(words: Sequence[Word], found: Sequence[Found]) -> tuple[list[Found], bool]:
@@ -128,7 +126,7 @@ def _joined(words: Sequence[Word], one: Found, other: Found) -> bool:
     return True
 
 
-def _exchange(found: Sequence[Found]) -> Exchange | None:
+def _exchange(found: Sequence[Found]) -> NamedExchange | None:
     for each in found:
         if isinstance(each.meaning, ExchangeFound):
             return each.meaning.exchange
@@ -162,7 +160,7 @@ def _instruments(text: str, words: Sequence[Word]) -> list[Found]:
     return [each for each in assets_in(text + " x", words) if isinstance(each.meaning, AssetFound)]
 
 
-def on_exchange(found: AssetFound, exchange: Exchange | None, wanted: str) -> tuple[str, str]:
+def on_exchange(found: AssetFound, exchange: NamedExchange | None, wanted: str) -> tuple[str, str]:
     """Returns the symbol of an instrument on an exchange that was asked for, and a warning if it is not listed there."""
     if not wanted or found.symbol.startswith(f"{wanted}:"):
         return found.symbol, ""
@@ -173,8 +171,10 @@ def on_exchange(found: AssetFound, exchange: Exchange | None, wanted: str) -> tu
         return exchange.symbol_of(found.named, quote), ""
     code = found.symbol.partition(":")[2]
     kind = found.named.kind if found.named else None
-    if kind in {None, Kind.CRYPTO} and found.quote and (wanted in CRYPTO_VENUES or exchange is not None):
+    if kind in {None, InstrumentKind.CRYPTO} and found.quote and (wanted in CRYPTO_VENUES or exchange is not None):
         return f"{wanted}:{code}", ""
-    if found.symbol.startswith("FX:") and (wanted in FOREX_VENUES or (exchange and Kind.FOREX in exchange.kinds)):
+    if found.symbol.startswith("FX:") and (
+        wanted in FOREX_VENUES or (exchange and InstrumentKind.FOREX in exchange.kinds)
+    ):
         return f"{wanted}:{code}", ""
     return found.symbol, f"{found.title} is not known on {wanted}; {found.symbol} is used"

@@ -1,14 +1,18 @@
-"""Recognises lines and shapes: "line at 65k", "support at 58,000", "trend line from 50k on 1 March to 60k on 1 April"."""
+"""Recognises lines, shapes and positions: "line at 65k", "trend line from 50k on 1 March to 60k on 1 April", "long from
+60k".
+
+A position has its prices in any order: "long from 60k stop 58k target 66k". Prices are written as 65k, $65,000, 1.2 million
+or 0.00012.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 
 from openbell.charts.language.dates import days_at
-from openbell.charts.language.positions import ClauseFound
-from openbell.charts.language.prices import doubts, plain, price_at
 from openbell.charts.language.spans import Detection
 from openbell.charts.language.study_words import panel_names
 from openbell.charts.language.words import Word
@@ -36,10 +40,29 @@ _SHAPES = {
 _SHAPE_WORDS = frozenset({"retracement", "retracements", "levels", "level", "line", "lines"})
 _FARTHEST = 8
 """Words between a shape and the `from` of its corners."""
+_ROLES = {
+    **dict.fromkeys(("stop", "sl", "stoploss", "stops"), "stopPrice"),
+    **dict.fromkeys(("target", "tp", "targets", "takeprofit"), "targetPrice"),
+    **dict.fromkeys(("entry", "from", "at", "@", "enter", "entering", "entered", "bought", "sold"), "entryPrice"),
+}
+_FILLERS = frozenset(
+    {"loss", "profit", "at", "of", "a", "the", "to", ":", "=", "@", "price", "is", "in", "around", "near", "from"}
+)
+_ORDER = ("entryPrice", "targetPrice", "stopPrice")
+_NAMES = {"entryPrice": "entry", "stopPrice": "stop", "targetPrice": "target"}
+_SIDES = {"long": "Long Position", "buy": "Long Position", "short": "Short Position", "sell": "Short Position"}
+_FARTHEST_WORD = 30
+"""Words after `long` that may belong to the position."""
+_MULTIPLES = {"k": 1e3, "m": 1e6, "mm": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}
+_WORDS = {"k": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9, "grand": 1e3}
+_UNITS = frozenset(
+    "minute minutes min mins hour hours hr day days week weeks month months year years x × pixels px percent % below above "
+    "points point pips pip ticks tick".split()
+)
 
 
 def clauses_in(sentence: str, words: Sequence[Word], today: date) -> Iterator[Detection[ClauseFound]]:
-    """Yields drawings other than positions."""
+    """Yields annotations other than positions."""
     for at, word in enumerate(words):
         if word.is_number:
             continue
@@ -236,3 +259,125 @@ def _corners(words: Sequence[Word], at: int, today: date) -> tuple[int, dict[str
                 return None
             at += 1
     return at, found
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseFound:
+    """One or several annotations of a config, or why there is none."""
+
+    drawings: tuple[dict[str, object], ...]
+    warning: str = ""
+
+
+def positions_in(sentence: str, words: Sequence[Word]) -> Iterator[Detection[ClauseFound]]:
+    """Yields positions. Words between their prices, such as the instrument, do not belong to them."""
+    for at, word in enumerate(words):
+        if word.is_number or word.text not in _SIDES:
+            continue
+        for each in _position(words, at, _SIDES[word.text]):
+            doubt = next(filter(None, (doubts(sentence, words, place, place + 1) for place in sorted(each.places))), "")
+            yield replace(each, meaning=ClauseFound((), f"nothing is drawn: {doubt}")) if doubt else each
+
+
+def _position(words: Sequence[Word], at: int, kind: str) -> Iterator[Detection[ClauseFound]]:
+    found: dict[str, float] = {}
+    used = {at}
+    place = at + 1
+    if (direct := price_at(words, place)) is not None and _has_exit(words, direct[0]):
+        found["entryPrice"] = direct[1]
+        used |= set(range(place, direct[0]))
+        place = direct[0]
+    while place < min(len(words), at + _FARTHEST_WORD) and len(found) < len(_ORDER):
+        if words[place].text in {".", ";", "?", "!"} and not words[place].is_number and found:
+            break
+        step = _priced(words, place, found)
+        if step is None:
+            place += 1
+            continue
+        role, value, end = step
+        found[role] = value
+        used |= set(range(place, end))
+        place = end
+    told = words[at].text in {"long", "short"}
+    if not found or (not told and len(found) < len(_ORDER)) or ("entryPrice" not in found and len(found) < 2):
+        return
+    drawing, warning = _checked(kind, found)
+    end = max(used) + 1
+    holes = frozenset(range(at, end)) - used
+    bonus = 1.0 if len(found) > 1 else 0.0
+    yield Detection(at, end, ClauseFound((drawing,) if drawing else (), warning), bonus=bonus, holes=holes)
+
+
+def _has_exit(words: Sequence[Word], at: int) -> bool:
+    """Returns True if a stop or a target follows soon: `long 250 sl 240`."""
+    return any(_ROLES.get(word.text, "entryPrice") != "entryPrice" for word in words[at : at + 4] if not word.is_number)
+
+
+def _priced(words: Sequence[Word], at: int, found: dict[str, float]) -> tuple[str, float, int] | None:
+    """Returns the role of a price, the price, and the index after it."""
+    word = words[at]
+    role = None if word.is_number else _ROLES.get(word.text)
+    place = at
+    if role is None and word.text == "take" and at + 1 < len(words) and words[at + 1].text == "profit":
+        role, place = "targetPrice", at + 1
+    if role is None or role in found:
+        return None
+    place += 1
+    while place < len(words) and not words[place].is_number and words[place].text in _FILLERS:
+        place += 1
+    price = price_at(words, place)
+    return None if price is None else (role, price[1], price[0])
+
+
+def _checked(kind: str, found: dict[str, float]) -> tuple[dict[str, object] | None, str]:
+    """Returns the annotation of three prices on their right sides, else why there is none."""
+    missing = [_NAMES[name] for name in _ORDER if name not in found]
+    if missing:
+        return None, f"a position needs entry, stop and target; this one has no {' and no '.join(missing)}"
+    entry, target, stop = (found[name] for name in _ORDER)
+    sign = 1 if kind == "Long Position" else -1
+    wrong = [name for name, gap in (("stop", entry - stop), ("target", target - entry)) if gap * sign <= 0]
+    if wrong:
+        return None, f"the {' and the '.join(wrong)} of the {kind.lower()} must be on the other side of its entry"
+    return {"type": kind, "coordinates": {name: plain(found[name]) for name in _ORDER}}, ""
+
+
+def price_at(words: Sequence[Word], at: int) -> tuple[int, float] | None:
+    """Returns the index after a price, and the price. Numbers with a unit of time or size are no prices."""
+    if at < len(words) and words[at].text in {"$", "€", "£"} and not words[at].is_number:
+        at += 1
+    if at >= len(words) or (words[at].value or 0.0) <= 0:
+        return None
+    word, value = words[at], words[at].value or 0.0
+    if word.text:
+        return (at + 1, _exact(value, _MULTIPLES[word.text])) if word.text in _MULTIPLES else None
+    following = words[at + 1].text if at + 1 < len(words) and not words[at + 1].is_number else ""
+    if following in _WORDS:
+        return at + 2, _exact(value, _WORDS[following])
+    return None if following in _UNITS and not word.money else (at + 1, value)
+
+
+def _exact(value: float, multiple: float) -> float:
+    """Returns the product without the dust of binary fractions: 1.1k is 1100."""
+    return float(f"{value * multiple:.12g}")
+
+
+def plain(value: float) -> float:
+    """Returns a whole number as an int, so that configs have 65000 instead of 65000.0."""
+    return int(value) if value == int(value) else value
+
+
+def doubts(sentence: str, words: Sequence[Word], start: int, end: int) -> str:
+    """Returns a warning if prices are written in a way that other countries read otherwise: 65.000, 250,50."""
+    for at in range(start, end):
+        word = words[at]
+        text = sentence[word.start : word.end]
+        if word.value is not None and text.endswith(".000") and word.value < 1000:
+            return f"{text!r} was read as {word.value:g}: write {word.value * 1000:g} if you mean thousands"
+        following = words[at + 1] if at + 1 < len(words) else None
+        if word.is_number and following is not None and following.is_number and not following.money:
+            return f"{text!r} and {sentence[following.start : following.end]!r} stand side by side: write one number"
+        after = sentence[word.end : word.end + 2]
+        if word.is_plain and len(after) == 2 and after[0] == "," and after[1].isdigit():
+            return f"the comma after {text!r} was read as the end of a number: write decimals with a point"
+    return ""

@@ -11,19 +11,15 @@ from typing import Any
 from openbell.charts.config.choices import DEFAULT_INTERVAL, HEIGHT, WIDTH
 from openbell.charts.config.ranges import bounds_of
 from openbell.charts.language.appearance import SQUARE, LookFound, fitted, look_words, looks_in
-from openbell.charts.language.assets import AssetFound, ExchangeFound, PerpetualFound, asset_words, assets_in
+from openbell.charts.language.assets import AssetFound, ExchangeFound, asset_words, assets_in
 from openbell.charts.language.choosing import NoInstrument, choose
-from openbell.charts.language.clauses import clauses_in
-from openbell.charts.language.common_words import common_words
+from openbell.charts.language.clauses import ClauseFound, clauses_in, positions_in
 from openbell.charts.language.intervals import IntervalFound, intervals_in
-from openbell.charts.language.negation import NEGATIONS, negated
-from openbell.charts.language.positions import ClauseFound, positions_in
-from openbell.charts.language.spans import Detection, longest
-from openbell.charts.language.spelling import Speller
-from openbell.charts.language.studies import Comparison, EveryStudy, LooseInput, StudyFound, studies_in
+from openbell.charts.language.spans import NEGATIONS, Detection, longest, negated
+from openbell.charts.language.studies import EveryStudy, LooseInput, StudyFound, studies_in
 from openbell.charts.language.study_words import joined_names, study_phrases
 from openbell.charts.language.time_ranges import RangeFound, UnclearRange, ranges_in
-from openbell.charts.language.words import Word, split_lengths, words_of
+from openbell.charts.language.words import Speller, Word, common_words, split_lengths, words_of
 from openbell.charts.studies.study import Study
 from openbell.indicators.spec import Setting
 
@@ -249,7 +245,7 @@ def _drop_default_square(values: dict[str, list[tuple[Any, Found]]]) -> None:
             values[name] = exact
 
 
-# Studies and drawings
+# Studies and annotations
 
 
 def _studies(draft: _Draft) -> None:
@@ -340,6 +336,3 @@ def _is_strange(word: Word) -> bool:
     if text in COLORS:
         return True  # sentences set no colours
     return text not in known and text.removesuffix("s") not in known and text not in asset_words()
-
-
-__all__ = ["Comparison", "Construction", "NoInstrument", "PerpetualFound", "Wishes", "construct", "interval_for"]

@@ -21,14 +21,14 @@ FIRST_YEAR, LAST_YEAR = 1900, 2199
 
 
 @dataclass(frozen=True, slots=True)
-class Days:
+class DateSpan:
     """Consecutive days, both ends included."""
 
     first: date
     last: date
 
 
-def days_at(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] | None:
+def days_at(words: Sequence[Word], at: int, today: date) -> tuple[int, DateSpan] | None:
     """Returns the index after a date, and its days; None if no date begins here. A date without a year is the latest one
     that has begun.
     """
@@ -50,17 +50,17 @@ def days_at(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] | N
     return None
 
 
-def _iso(words: Sequence[Word], at: int, _today: date) -> tuple[int, Days] | None:
+def _iso(words: Sequence[Word], at: int, _today: date) -> tuple[int, DateSpan] | None:
     """2024-03-03: three numbers with signs between them; 03/17/2024 is not accepted because its order is not certain."""
     parts = words[at : at + 5]
     if len(parts) == 5 and all(parts[n].is_plain for n in (0, 2, 4)) and parts[1].text == parts[3].text in {"-", "/"}:
         year, month, day = (int(parts[n].value or 0) for n in (0, 2, 4))
         if (found := _date(year, month, day)) is not None:
-            return at + 5, Days(found, found)
+            return at + 5, DateSpan(found, found)
     return None
 
 
-def _iso_month(words: Sequence[Word], at: int, _today: date) -> tuple[int, Days] | None:
+def _iso_month(words: Sequence[Word], at: int, _today: date) -> tuple[int, DateSpan] | None:
     """2020-03."""
     parts = words[at : at + 3]
     if len(parts) < 3 or parts[1].text != "-" or (year := _year_number(parts[0])) is None or not parts[2].is_plain:
@@ -76,7 +76,7 @@ def _day_number(word: Word) -> int | None:
     return int(word.value) if not word.text or word.text in _ORDINALS else None
 
 
-def _day_month(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] | None:
+def _day_month(words: Sequence[Word], at: int, today: date) -> tuple[int, DateSpan] | None:
     """3 March, 3rd of March 2024."""
     if (day := _day_number(words[at])) is None:
         return None
@@ -88,7 +88,7 @@ def _day_month(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] 
     return _dated(words, after + 1, MONTHS[words[after].text], day, today)
 
 
-def _month_day(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] | None:
+def _month_day(words: Sequence[Word], at: int, today: date) -> tuple[int, DateSpan] | None:
     """March 3, March 3rd, 2024."""
     if words[at].is_number or words[at].text not in MONTHS or at + 1 >= len(words):
         return None
@@ -100,14 +100,14 @@ def _month_day(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] 
     return _dated(words, after + 1, MONTHS[words[at].text], day, today)
 
 
-def _dated(words: Sequence[Word], after: int, month: int, day: int, today: date) -> tuple[int, Days] | None:
+def _dated(words: Sequence[Word], after: int, month: int, day: int, today: date) -> tuple[int, DateSpan] | None:
     after, year = year_at(words, after)
     if year is None:
         year = today.year if (month, day) <= (today.month, today.day) else today.year - 1
         if (month, day) == (2, 29):
             year = next(each for each in range(year, year - 9, -1) if isleap(each))
     found = _date(year, month, day)
-    return None if found is None else (after, Days(found, found))
+    return None if found is None else (after, DateSpan(found, found))
 
 
 def year_at(words: Sequence[Word], at: int) -> tuple[int, int | None]:
@@ -125,7 +125,7 @@ def _year_number(word: Word) -> int | None:
     return year if FIRST_YEAR <= year <= LAST_YEAR and word.end - word.start == 4 else None
 
 
-def _month(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] | None:
+def _month(words: Sequence[Word], at: int, today: date) -> tuple[int, DateSpan] | None:
     """March, March 2024. A lone `may` or `mar` is no month."""
     word = words[at]
     if word.is_number or word.text not in MONTHS:
@@ -143,12 +143,12 @@ def _month(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] | No
     return after, month_days(year, month)
 
 
-def month_days(year: int, month: int) -> Days:
+def month_days(year: int, month: int) -> DateSpan:
     """Returns all days of a month."""
-    return Days(date(year, month, 1), date(year, month, monthrange(year, month)[1]))
+    return DateSpan(date(year, month, 1), date(year, month, monthrange(year, month)[1]))
 
 
-def _quarter(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] | None:
+def _quarter(words: Sequence[Word], at: int, today: date) -> tuple[int, DateSpan] | None:
     """Q1, Q1 2024."""
     text = words[at].text
     if words[at].is_number or len(text) != 2 or text[0] != "q" or text[1] not in "1234":
@@ -157,10 +157,10 @@ def _quarter(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] | 
     after, year = year_at(words, at + 1)
     if year is None:
         year = today.year if month <= today.month else today.year - 1
-    return after, Days(date(year, month, 1), month_days(year, month + 2).last)
+    return after, DateSpan(date(year, month, 1), month_days(year, month + 2).last)
 
 
-def _half(words: Sequence[Word], at: int, _today: date) -> tuple[int, Days] | None:
+def _half(words: Sequence[Word], at: int, _today: date) -> tuple[int, DateSpan] | None:
     """H1 2025. Without a year it is an interval of another program."""
     text = words[at].text
     if words[at].is_number or text not in {"h1", "h2"}:
@@ -169,7 +169,7 @@ def _half(words: Sequence[Word], at: int, _today: date) -> tuple[int, Days] | No
     return None if year is None else (after, _months(year, 6 * int(text[1]) - 5, 6))
 
 
-def _worded_part(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] | None:
+def _worded_part(words: Sequence[Word], at: int, today: date) -> tuple[int, DateSpan] | None:
     """Second quarter of 2024, first half of 2023."""
     word = words[at]
     number = int(word.value or 0) if word.is_number and word.text in _ORDINALS else _ORDERS.get(word.text, 0)
@@ -188,17 +188,17 @@ def _worded_part(words: Sequence[Word], at: int, today: date) -> tuple[int, Days
     return after, _months(year, first, months)
 
 
-def _months(year: int, first: int, count: int) -> Days:
-    return Days(date(year, first, 1), month_days(year, first + count - 1).last)
+def _months(year: int, first: int, count: int) -> DateSpan:
+    return DateSpan(date(year, first, 1), month_days(year, first + count - 1).last)
 
 
-def _year(words: Sequence[Word], at: int, _today: date) -> tuple[int, Days] | None:
+def _year(words: Sequence[Word], at: int, _today: date) -> tuple[int, DateSpan] | None:
     if (year := _year_number(words[at])) is None:
         return None
-    return at + 1, Days(date(year, 1, 1), date(year, 12, 31))
+    return at + 1, DateSpan(date(year, 1, 1), date(year, 12, 31))
 
 
-def _weekday(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] | None:
+def _weekday(words: Sequence[Word], at: int, today: date) -> tuple[int, DateSpan] | None:
     """Monday, last Monday: the latest one that is not today."""
     place = at + 1 if words[at].text == "last" and at + 1 < len(words) else at
     text = words[place].text
@@ -207,15 +207,15 @@ def _weekday(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] | 
     this = place > 0 and words[place - 1].text == "this"
     back = (today.weekday() - WEEKDAYS[text]) % 7 or (0 if this else 7)
     found = today - timedelta(days=back)
-    return place + 1, Days(found, found)
+    return place + 1, DateSpan(found, found)
 
 
-def _named(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] | None:
+def _named(words: Sequence[Word], at: int, today: date) -> tuple[int, DateSpan] | None:
     if words[at].text == "yesterday" and not words[at].is_number:
         day = today - timedelta(days=1)
-        return at + 1, Days(day, day)
+        return at + 1, DateSpan(day, day)
     if words[at].text in {"today", "now"} and not words[at].is_number:
-        return at + 1, Days(today, today)
+        return at + 1, DateSpan(today, today)
     return None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from openbell.charts.language import periods
-from openbell.charts.language.dates import MONTHS, WEEKDAYS, Days, days_at, year_at
+from openbell.charts.language.dates import MONTHS, WEEKDAYS, DateSpan, days_at, year_at
 from openbell.charts.language.instruments.named import words as listed
 from openbell.charts.language.spans import Detection, Phrases
 from openbell.charts.language.words import Word
@@ -224,7 +224,7 @@ def _between(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[
     for first_end, first in _firsts(words, place, today):
         if first_end + 1 >= len(words) or words[first_end].text not in _TO:
             continue
-        of_years = opener and isinstance(first, Days) and (first.last - first.first).days > 360
+        of_years = opener and isinstance(first, DateSpan) and (first.last - first.first).days > 360
         if words[first_end].text == "and" and words[at].text != "between" and not of_years:
             continue
         second = _second(words, _skip_the(words, first_end + 1), first, today)
@@ -240,7 +240,7 @@ def _between(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[
             yield Detection(at, after, UnclearRange("does not end after its start, or is in the future"), bonus=1.0)
 
 
-def _second(words: Sequence[Word], at: int, first: Days | int, today: date) -> tuple[int, Days] | None:
+def _second(words: Sequence[Word], at: int, first: DateSpan | int, today: date) -> tuple[int, DateSpan] | None:
     """Returns the index after the second date, and its days; a day alone has the month of the first date."""
     if at >= len(words):
         return None
@@ -253,14 +253,14 @@ def _second(words: Sequence[Word], at: int, first: Days | int, today: date) -> t
         day = first.last.replace(day=int(word.value or 0))
     except ValueError:
         return None
-    return at + 1, Days(day, day)
+    return at + 1, DateSpan(day, day)
 
 
 def _skip_the(words: Sequence[Word], at: int) -> int:
     return at + 1 if at + 1 < len(words) and words[at].text == "the" else at
 
 
-def _firsts(words: Sequence[Word], at: int, today: date) -> Iterator[tuple[int, Days | int]]:
+def _firsts(words: Sequence[Word], at: int, today: date) -> Iterator[tuple[int, DateSpan | int]]:
     """Yields the first date of two, or its day alone if the second date has the month."""
     at = _skip_the(words, at)
     if (found := days_at(words, at, today)) is not None:
@@ -275,7 +275,7 @@ def _firsts(words: Sequence[Word], at: int, today: date) -> Iterator[tuple[int, 
         yield at + 1, int(word.value)
 
 
-def _start(first: Days | int, last: Days, words: Sequence[Word], place: int, end: int) -> date | None:
+def _start(first: DateSpan | int, last: DateSpan, words: Sequence[Word], place: int, end: int) -> date | None:
     """Returns the start of two dates. A first date without a year is the latest one before the second."""
     if isinstance(first, int):
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from openbell.charts.studies import averages, channels, momentum, volatility, volume
+from openbell.charts.studies import averages, channels, momentum, volume
 from openbell.charts.studies.study import SUFFIX, Study
 from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import did_you_mean
@@ -14,7 +14,7 @@ from openbell.market.nearest import did_you_mean
 @cache
 def all_studies() -> dict[str, Study]:
     """All studies by their name in chart configs, sorted by the vendor's name."""
-    modules = (averages, channels, momentum, volume, volatility)
+    modules = (averages, channels, momentum, volume)
     found = sorted((each for module in modules for each in module.STUDIES), key=lambda each: each.title)
     return {each.name: each.with_keys() for each in found}
 

@@ -29,10 +29,10 @@ from openbell.desk.pictures.indicators import IndicatorService
 from openbell.indicators.evaluation import IndicatorRequest
 from openbell.market.bars import MINUTE, Bars, closed_at
 from openbell.market.errors import FeedUnavailable, NoData, SourceConflict, StoreError, UnknownSymbol
-from openbell.market.freshness import trading_seconds
 from openbell.market.instruments import Instrument
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_time import trading_seconds
 from openbell.stores.port import Lease, Span, Version
 from openbell.stores.records import alerts as queries
 from openbell.stores.records import progress

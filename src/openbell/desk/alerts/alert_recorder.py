@@ -14,8 +14,7 @@ from openbell.stores.records import alerts as queries
 from openbell.stores.records import progress
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
-from openbell.trading.alerts import Alert, AlertState, Firing
-from openbell.trading.inbox import notification
+from openbell.trading.alerts import Alert, AlertState, Firing, notification
 
 ALERT = "alert"
 """The kind of unit that may fail alone."""

@@ -26,8 +26,7 @@ from openbell.stores.records.alerts import Notification, PushSubscription
 from openbell.stores.records.journal import Journal, name_of
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
-from openbell.trading.alerts import Alert
-from openbell.trading.inbox import METHOD, Filter
+from openbell.trading.alerts import ALERT_TRIGGERED, Alert, AlertFilter
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +123,7 @@ class Inbox:
 
     # Subscriptions
 
-    async def subscribe(self, principal: str, wanted: Filter) -> PushSubscription:
+    async def subscribe(self, principal: str, wanted: AlertFilter) -> PushSubscription:
         """Set the filter of pushes to a principal; replaces the earlier one."""
         await self._settle()
         return await self._records.write(queries.subscribe, principal, wanted)
@@ -138,7 +137,7 @@ class Inbox:
         """Returns a principal's subscription and the number of queued pushes."""
 
         def work(view: View) -> tuple[PushSubscription | None, int]:
-            after = {METHOD: queries.cursors_of(view, principal).pushed}
+            after = {ALERT_TRIGGERED: queries.cursors_of(view, principal).pushed}
             return queries.subscription(view, principal), len(queries.queued(view, principal, after, time.time()))
 
         return await self._records.read(work)
@@ -168,11 +167,11 @@ class Inbox:
             nonlocal after, recorded, replaced
             if self._records.replaced != replaced:  # cursors of another ledger
                 replaced, after, recorded = self._records.replaced, None, None
-            waiting, start = await self.queued(principal, {METHOD: after})
-            after = start[METHOD]
+            waiting, start = await self.queued(principal, {ALERT_TRIGGERED: after})
+            after = start[ALERT_TRIGGERED]
             recorded = after if recorded is None else recorded
             for each in waiting:
-                await send(METHOD, self.pushed(each.body))
+                await send(ALERT_TRIGGERED, self.pushed(each.body))
                 after = each.cursor
             if after > recorded:
                 await self._move_cursors(principal, pushed=after)
@@ -212,7 +211,7 @@ class Inbox:
         """Returns the cursor of an event id; None if it is not one of this ledger."""
 
         def work(view: View) -> int | None:
-            waiting = queries.queued(view, principal, {METHOD: 0, SIGNALS: 0}, time.time())
+            waiting = queries.queued(view, principal, {ALERT_TRIGGERED: 0, SIGNALS: 0}, time.time())
             return position_of(event, waiting, name_of(view.connection))
 
         return await self._records.read(work)

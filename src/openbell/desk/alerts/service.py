@@ -14,8 +14,7 @@ from openbell.stores.records import alerts as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.trading import amounts
-from openbell.trading.alert_progress import AlertProgress, LastPrice, progress_of
-from openbell.trading.alerts import Alert, AlertState, Type, registered
+from openbell.trading.alerts import Alert, AlertProgress, AlertState, LastPrice, Type, progress_of, registered
 
 
 @dataclass(frozen=True, slots=True)

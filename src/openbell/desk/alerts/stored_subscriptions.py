@@ -27,7 +27,7 @@ from openbell.stores.records import crossings as queries
 from openbell.stores.records.crossings import Stored
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
-from openbell.trading.inbox import QUEUE_SECONDS
+from openbell.trading.alerts import QUEUE_SECONDS
 
 
 class StoredSubscriptions:

@@ -15,7 +15,7 @@ from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.partial_bars import cut_bars, over_closed_hours
 from openbell.market.provenance import Origin, adjustment_of
 from openbell.market.series import Series, bases
-from openbell.market.series_plan import Part, base_of, buckets, parts_of, to_fetch
+from openbell.market.series_plan import PlanPart, base_of, buckets, parts_of, to_fetch
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore, Span, Version
 
@@ -27,7 +27,7 @@ _EVER = 2**40
 class _Counted:
     """The number of bars that a part held when its base was at `version`."""
 
-    part: Part
+    part: PlanPart
     version: Version
     count: int
 
@@ -59,7 +59,7 @@ class Sourcing:
             return await self.fill_span(series, start, end)
         return None
 
-    def _to_fetch(self, series: Series, start: int, end: int) -> list[Part]:
+    def _to_fetch(self, series: Series, start: int, end: int) -> list[PlanPart]:
         natives = self._history.known_natives(series.instrument)
         return to_fetch(series, start, end, natives, self._clock.epoch())
 
@@ -83,14 +83,14 @@ class Sourcing:
         }
         return [series.at(base) for base in bases(series.instrument, series.timeframe) if base in known]
 
-    def parts(self, series: Series, candidates: Sequence[Series], start: int, end: int) -> list[Part]:
+    def parts(self, series: Series, candidates: Sequence[Series], start: int, end: int) -> list[PlanPart]:
         """What the bars that open in [start, end) are made of, from what is covered now, oldest first."""
         if series.timeframe is Timeframe.M1:
-            return [Part(Timeframe.M1, start, end)]
+            return [PlanPart(Timeframe.M1, start, end)]
         reach = self._history.reach(Series(series.instrument))
         cut = self._cut_bars(series, start, end, reach)
         if len(candidates) == 1 and reach is None:
-            return _without([Part(Timeframe.M1, start, end)], cut)
+            return _without([PlanPart(Timeframe.M1, start, end)], cut)
         covered: dict[Timeframe, list[tuple[int, int]]] = {}
         natives = self._history.known_natives(series.instrument)
         planned = base_of(series.instrument, series.timeframe, natives)
@@ -115,7 +115,7 @@ class Sourcing:
         first = bucket_start(series.instrument, series.timeframe, max(start, min(known)))
         parts = self._of_one_adjustment(series, parts_of(series, first, end, covered, end if waits else reach))
         if reach is None and start < first:  # minutes that others have stored are covered by nobody
-            parts.insert(0, Part(Timeframe.M1, start, first))
+            parts.insert(0, PlanPart(Timeframe.M1, start, first))
         return _without(parts, cut)
 
     def _cut_bars(self, series: Series, start: int, end: int, reach: int | None) -> list[tuple[int, int]]:
@@ -156,7 +156,7 @@ class Sourcing:
     def _has_imports(self, series: Series, span: Span) -> bool:
         return any(source.origin is Origin.IMPORTED for source in self._store.sources.of(series, span))
 
-    def _of_one_adjustment(self, series: Series, parts: list[Part]) -> list[Part]:
+    def _of_one_adjustment(self, series: Series, parts: list[PlanPart]) -> list[PlanPart]:
         """Parts without those whose prices are adjusted otherwise than those of the first base: the bars would jump."""
         used = {part.base for part in parts}
         if len(used) < 2:
@@ -171,7 +171,7 @@ class Sourcing:
         sources = self._store.sources.of(series, Span(0, _EVER))
         return {adjustment_of(series.instrument, source) for source in sources}
 
-    def bars_of(self, series: Series, parts: Sequence[Part], count: int, skip: int = 0) -> Bars:
+    def bars_of(self, series: Series, parts: Sequence[PlanPart], count: int, skip: int = 0) -> Bars:
         """The newest `count` bars that parts hold, after leaving out the newest `skip`."""
         found = barlib.empty_of(series)
         for part in reversed(parts):
@@ -195,7 +195,7 @@ class Sourcing:
         """How many bars are stored that had closed at `end`."""
         return sum(self._count(series, part) for part in self.parts(series, self.candidates(series), 0, end))
 
-    def _count(self, series: Series, part: Part) -> int:
+    def _count(self, series: Series, part: PlanPart) -> int:
         """How many bars a part holds. Native bars are counted again only if the store has changed."""
         base = series.at(part.base)
         known = self._counted.get((series, part.base))
@@ -226,16 +226,16 @@ class Sourcing:
         return reach is not None and before > reach
 
 
-def _without(parts: Sequence[Part], cut: Sequence[tuple[int, int]]) -> list[Part]:
+def _without(parts: Sequence[PlanPart], cut: Sequence[tuple[int, int]]) -> list[PlanPart]:
     """Parts whose bars of minutes are without those that are cut."""
-    found: list[Part] = []
+    found: list[PlanPart] = []
     for part in parts:
         at = part.start
         for start, end in cut if part.base is Timeframe.M1 else ():
             if at < end and start < part.end:
-                found += [Part(part.base, at, start)] if at < start else []
+                found += [PlanPart(part.base, at, start)] if at < start else []
                 at = end
-        found += [Part(part.base, at, part.end)] if at < part.end else []
+        found += [PlanPart(part.base, at, part.end)] if at < part.end else []
     return found
 
 

@@ -6,7 +6,7 @@ from openbell.desk.bars.service import BarService
 from openbell.market.bars import Bars, closed_at
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import BarFacts, Source
-from openbell.market.series_plan import Part
+from openbell.market.series_plan import PlanPart
 from openbell.market.timeframes import ALL_NAMES, Timeframe, name_of
 from openbell.stores.port import Span
 
@@ -16,7 +16,7 @@ async def bar_facts(service: BarService, bars: Bars, *, from_minutes: bool = Fal
     if not len(bars):
         return BarFacts()
     first, last = int(bars.time[0]), closed_at(bars)
-    parts = [Part(Timeframe.M1, first, last)] if from_minutes else await service.parts_of(bars)
+    parts = [PlanPart(Timeframe.M1, first, last)] if from_minutes else await service.parts_of(bars)
     spans = [(part.base, Span(max(part.start, first), min(part.end, last))) for part in parts]
 
     def sources() -> frozenset[Source]:

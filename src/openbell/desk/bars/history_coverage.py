@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.market.bars import MINUTE, Bars, bucket_bounds, closed_at
-from openbell.market.expected_bars import most_bars, trading_bars
 from openbell.market.series import Series
 from openbell.market.series_plan import buckets
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_time import most_bars, trading_bars
 from openbell.stores.port import Span
 
 _DAY = 86400

@@ -8,11 +8,11 @@ from openbell.desk.bars.facts import stored_instead
 from openbell.desk.bars.service import BarService
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import iso
-from openbell.market.durations import in_words
 from openbell.market.errors import NoData
-from openbell.market.freshness import trading_seconds
 from openbell.market.instruments import Instrument
+from openbell.market.plural import in_words
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_time import trading_seconds
 
 
 @dataclass(frozen=True, slots=True)

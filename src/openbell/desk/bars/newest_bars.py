@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from openbell.market.bars import Bars
 from openbell.market.series import Series
-from openbell.market.series_plan import Part
+from openbell.market.series_plan import PlanPart
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import Version
 
@@ -17,7 +17,7 @@ class Ring:
     """The newest `depth` bars before `end`, or all if there are fewer, as the store had them at `versions`."""
 
     bars: Bars
-    parts: tuple[Part, ...]
+    parts: tuple[PlanPart, ...]
     """What the bars are made of, oldest first."""
     versions: Mapping[Series, Version]
     """Of every series that they are made of or could be."""
@@ -28,11 +28,11 @@ class Ring:
         """Returns True if it holds `depth` bars up to `end`, provided that the store has not changed since."""
         return self.end == end and self.depth >= depth
 
-    def native_parts(self, since: int) -> list[Part]:
+    def native_parts(self, since: int) -> list[PlanPart]:
         """Returns its parts after a time that are not made of minutes."""
         return native_parts(self.parts, since)
 
 
-def native_parts(parts: Sequence[Part], since: int) -> list[Part]:
+def native_parts(parts: Sequence[PlanPart], since: int) -> list[PlanPart]:
     """Returns the parts after a time that are not made of minutes."""
     return [part for part in parts if part.base is not Timeframe.M1 and part.end > since]

@@ -21,12 +21,12 @@ from openbell.market import bars as barlib
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import Clock, bounded
 from openbell.market.errors import DataError, FeedUnavailable, StoreError, UnknownSymbol
-from openbell.market.expected_bars import most_bars
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.series import Series
-from openbell.market.series_plan import Part, base_of, next_close
+from openbell.market.series_plan import PlanPart, base_of, next_close
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_time import most_bars
 from openbell.stores.fair_queue import CALLER
 from openbell.stores.port import BarStore, Span, Version
 from openbell.stores.threads import Threads
@@ -107,16 +107,16 @@ class BarService:
         """The timeframes other than minutes of which a bar is stored that had closed by the clock, shortest first."""
         return await self.threads.run(self._stored_timeframes, instrument, self.closed_until())
 
-    async def parts_of(self, bars: Bars) -> list[Part]:
+    async def parts_of(self, bars: Bars) -> list[PlanPart]:
         """What closed bars are made of, oldest first."""
         ring = self._rings.get(bars.series)
         if bars.timeframe is Timeframe.M1:
-            return [Part(Timeframe.M1, int(bars.time[0]), barlib.closed_at(bars))]
+            return [PlanPart(Timeframe.M1, int(bars.time[0]), barlib.closed_at(bars))]
         if ring and len(ring.bars) and ring.bars.time[0] <= bars.time[0]:
             return [part for part in ring.parts if part.end > bars.time[0] and part.start <= bars.time[-1]]
         return await self.threads.run(self._parts_of, bars)
 
-    def _parts_of(self, bars: Bars) -> list[Part]:
+    def _parts_of(self, bars: Bars) -> list[PlanPart]:
         candidates = self._sourcing.candidates(bars.series)
         return self._sourcing.parts(bars.series, candidates, int(bars.time[0]), barlib.closed_at(bars))
 
@@ -205,7 +205,7 @@ class BarService:
         candidates = self._sourcing.candidates(series)
         versions = {each: self.store.versions.of(each) for each in candidates}
 
-        def parts_since(count: int) -> list[Part]:
+        def parts_since(count: int) -> list[PlanPart]:
             start = lookback_start(series.instrument, series.timeframe, count, end)
             return self._sourcing.parts(series, candidates, start, end)
 
@@ -223,7 +223,9 @@ class BarService:
             found = self._sourcing.bars_of(series, parts, depth)
         return Ring(found, tuple(parts), versions, end, depth)
 
-    def _extended(self, ring: Ring, parts: Sequence[Part], versions: Mapping[Series, Version], end: int) -> Ring | None:
+    def _extended(
+        self, ring: Ring, parts: Sequence[PlanPart], versions: Mapping[Series, Version], end: int
+    ) -> Ring | None:
         """A ring as it is now, if nothing but new minutes was added; None if more has changed."""
         series, minutes = ring.bars.series, Series(ring.bars.instrument)
         native = {each: version for each, version in ring.versions.items() if each != minutes}

@@ -7,8 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from openbell.market.errors import InputError, InvalidSymbol, NotCovered, OpenbellError, UnknownSymbol
-from openbell.market.instruments import AssetClass, Instrument, parse
-from openbell.market.nearest_symbols import nearest_symbols
+from openbell.market.instruments import AssetClass, Instrument, nearest_symbols, parse
 
 if TYPE_CHECKING:
     from openbell.desk.bars.service import BarService

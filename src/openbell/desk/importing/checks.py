@@ -12,10 +12,10 @@ from openbell.desk.importing.layout import SHOWN
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars, bucket_bounds
 from openbell.market.clock import iso
-from openbell.market.currency_days import days_at
 from openbell.market.instruments import AssetClass
 from openbell.market.plural import counted
 from openbell.market.session_table import Times
+from openbell.market.trading_days import currency_days_at
 
 _DAY = 86400
 _LONGEST = 8 * _DAY
@@ -65,7 +65,7 @@ def without_flat_weekends(bars: Bars, notes: list[str]) -> Bars:
     if bars.instrument.asset_class is not AssetClass.FOREX or not bars.timeframe.intraday or not len(bars):
         return bars
     flat = (bars.high == bars.low) & (bars.volume == 0)
-    left_out = flat & (days_at(bars.time, bars.timeframe.seconds) < 0)
+    left_out = flat & (currency_days_at(bars.time, bars.timeframe.seconds) < 0)
     if not (count := int(left_out.sum())):
         return bars
     notes.append(f"{counted(count, 'flat bar')} without volume while the market is closed: left out")

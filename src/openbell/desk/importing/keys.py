@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from openbell.desk.importing.zones import Zone, to_utc
 from openbell.market.bars import bucket_bounds
-from openbell.market.currency_days import days_at, opens_on
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.session_table import Times, table_of_years
 from openbell.market.sessions import EASTERN
 from openbell.market.timeframes import SHORT, Timeframe, name_of
+from openbell.market.trading_days import currency_days_at, currency_opens_on
 from openbell.market.us_holidays import FIRST_YEAR
 
 Mask = npt.NDArray[np.bool_]
@@ -89,12 +89,14 @@ def _currency_keys(instrument: Instrument, timeframe: Timeframe, times: Times, d
                 f"holds {name} bars dated {dated}, but days of {instrument} run from 17:00 to 17:00 in New York here, and "
                 f"{wanted} is expected: {smaller}"
             )
-        opens = opens_on(days)
+        opens = currency_opens_on(days)
         return Keys(opens, none, opens < 0)
     starts = bucket_bounds(instrument, timeframe, times)[0]
     if (off := starts != times).any():
         first = times[off][:1]
-        ours = int(starts[off][0]) if starts[off][0] >= 0 else int(opens_on(days_at(first, _LONGEST))[0])
+        ours = (
+            int(starts[off][0]) if starts[off][0] >= 0 else int(currency_opens_on(currency_days_at(first, _LONGEST))[0])
+        )
         raise InvalidParameter(
             f"holds {name} bars that begin at {_moment(int(first[0]), weekly)}, but those of {instrument} begin at "
             f"{_moment(ours, weekly)} here, 17:00 in New York: {smaller}"

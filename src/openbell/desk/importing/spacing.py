@@ -6,11 +6,11 @@ import numpy as np
 
 from openbell.desk.importing.keys import session_days
 from openbell.market.bars import MINUTE
-from openbell.market.currency_days import days_at
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import AssetClass
 from openbell.market.session_table import Times
 from openbell.market.timeframes import SHORT, Timeframe, name_of
+from openbell.market.trading_days import currency_days_at
 
 _HOUR, _DAY = 3600, 86400
 _CHANCE = 1000
@@ -33,7 +33,9 @@ def detect(times: Times, days: Times, dates: bool, market: AssetClass) -> Timefr
     times = _distinct(times)
     if not dates and _once_a_day(times):
         # Days of forex begin on the date before theirs.
-        return _days_or_weeks(_distinct(days if market is not AssetClass.FOREX else days_at(times, 4 * _DAY)), market)
+        return _days_or_weeks(
+            _distinct(days if market is not AssetClass.FOREX else currency_days_at(times, 4 * _DAY)), market
+        )
     if dates:
         return _days_or_weeks(_distinct(days), market)
     if len(times) < 2:

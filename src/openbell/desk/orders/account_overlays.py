@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 
-from openbell.charts.account.overlay import AccountOverlay, missing_overlay, overlay_of
-from openbell.charts.account.records import SymbolRecords
+from openbell.charts.account.overlay import AccountOverlay, SymbolRecords, missing_overlay, overlay_of
 from openbell.desk.orders.accounts import AccountService
 from openbell.desk.orders.books import Books
 from openbell.market.bars import Bars

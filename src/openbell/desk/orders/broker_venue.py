@@ -11,8 +11,7 @@ import os
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
 
-from openbell.brokers.declaration import BrokerParts
-from openbell.brokers.registry import all_brokers
+from openbell.brokers.registry import BrokerParts, all_brokers
 from openbell.desk.orders import reports
 from openbell.desk.orders.halts import Halts
 from openbell.desk.orders.order_endings import end
@@ -22,8 +21,8 @@ from openbell.stores.port import Lease
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
-from openbell.trading.broker import Broker, BrokerRefused, BrokerUnavailable, OutcomeUnknown, Report
-from openbell.trading.orders import Order, State
+from openbell.trading.broker import Broker, BrokerRefused, BrokerUnavailable, OrderReport, OutcomeUnknown
+from openbell.trading.orders import Order, OrderState
 
 log = logging.getLogger(__name__)
 
@@ -71,13 +70,13 @@ class BrokerVenue:
         try:
             report = await self.broker.submit(order)
         except BrokerRefused as error:
-            refused, report = error, Report("", State.REJECTED, reason=error.message)
+            refused, report = error, OrderReport("", OrderState.REJECTED, reason=error.message)
         except BrokerUnavailable as error:
             refused = BrokerRefused(f"nothing was sent: {error.message}", **error.details)
-            report = Report("", State.REJECTED, reason=refused.message)
+            report = OrderReport("", OrderState.REJECTED, reason=refused.message)
         except OutcomeUnknown as error:
             log.warning("order %s: %s; the engine will look it up", order.id, error)
-            report = Report("", State.UNKNOWN, reason=error.message)
+            report = OrderReport("", OrderState.UNKNOWN, reason=error.message)
         order = await self._record(order.id, report)
         if refused is not None:
             raise refused
@@ -85,9 +84,9 @@ class BrokerVenue:
 
     def cancel(self, journal: Journal, order: Order, reason: str | None = None) -> Order:
         """See the port. An exit that is held here is held at the broker too, and ends when the broker reports so."""
-        if order.state in {State.CANCELLING, State.HELD}:
+        if order.state in {OrderState.CANCELLING, OrderState.HELD}:
             return order
-        order = order.to(State.CANCELLING, journal.at, reason)
+        order = order.to(OrderState.CANCELLING, journal.at, reason)
         journal.put("order", order)
         return order
 
@@ -125,19 +124,19 @@ class BrokerVenue:
         """See the port."""
         await self.broker.close()
 
-    async def _record(self, order_id: str, report: Report) -> Order:
+    async def _record(self, order_id: str, report: OrderReport) -> Order:
         return await self._records.write(_apply, order_id, report)
 
 
-def _apply(journal: Journal, order_id: str, report: Report) -> Order:
+def _apply(journal: Journal, order_id: str, report: OrderReport) -> Order:
     """Record the answer to a request; the engine may have recorded newer facts since it was sent."""
     order = queries.order(journal.view, order_id)
     assert order is not None
-    if report.state is not State.UNKNOWN and report.broker_id:
+    if report.state is not OrderState.UNKNOWN and report.broker_id:
         return reports.apply(journal, order, report)
     # The answer may have taken so long that the engine has looked the order up already; a refusal still ends it.
-    in_doubt = report.state is State.REJECTED and order.state in {State.UNKNOWN, State.LOST}
-    if order.state is State.PENDING or in_doubt:
+    in_doubt = report.state is OrderState.REJECTED and order.state in {OrderState.UNKNOWN, OrderState.LOST}
+    if order.state is OrderState.PENDING or in_doubt:
         return end(journal, order, report.state, report.reason)
     return order
 

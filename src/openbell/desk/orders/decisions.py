@@ -13,7 +13,7 @@ from openbell.market.instruments import parse
 from openbell.stores.records import decisions as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
-from openbell.trading.errors import ReasoningTooLong
+from openbell.trading.request import ReasoningTooLong
 
 LONGEST_REASONING = 16_384
 

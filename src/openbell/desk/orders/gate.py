@@ -25,7 +25,7 @@ from openbell.trading.advance import DAY
 from openbell.trading.book import Book
 from openbell.trading.halt import Halt
 from openbell.trading.orders import EXPOSED, Order, Side
-from openbell.trading.risk import Limits, Proposal, Situation, Verdict
+from openbell.trading.risk import Proposal, RiskLimits, Situation, Verdict
 
 NO_DATA = "stale_price"
 """The rule that refuses for lack of current prices; the same order may pass later."""
@@ -107,7 +107,7 @@ class Gate:
         records: Records,
         prices: Prices,
         books: Books,
-        limits: Limits,
+        limits: RiskLimits,
         clock: Clock,
         halted: Halted = switches.halted,
         *,

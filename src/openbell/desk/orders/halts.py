@@ -20,7 +20,7 @@ from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
 from openbell.trading.broker import BrokerError
 from openbell.trading.halt import Halt
-from openbell.trading.orders import RESTING, Order, State
+from openbell.trading.orders import RESTING, Order, OrderState
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class Halts:
 
         def work(view: View) -> list[Order]:
             names = [each.name for each in queries.all_accounts(view) if each.broker == venue.name]
-            return [order for order in _all_opening(view, names) if order.state is State.CANCELLING]
+            return [order for order in _all_opening(view, names) if order.state is OrderState.CANCELLING]
 
         orders = await self._records.read(work)
         await _send_cancellations(venue, orders)
@@ -139,7 +139,7 @@ async def _send_cancellations(venue: Venue, orders: Iterable[Order]) -> None:
 
 def _opening(view: View, accounts: list[str]) -> list[Order]:
     """Returns the resting orders of some accounts that could open a position and are not being cancelled."""
-    return [order for order in _all_opening(view, accounts) if order.state is not State.CANCELLING]
+    return [order for order in _all_opening(view, accounts) if order.state is not OrderState.CANCELLING]
 
 
 def _all_opening(view: View, accounts: list[str]) -> list[Order]:

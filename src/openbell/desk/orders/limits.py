@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from openbell.market.instruments import parse
 from openbell.trading.accounts import PAPER
 from openbell.trading.costs import Costs
-from openbell.trading.risk import Limits
+from openbell.trading.risk import RiskLimits
 
 if TYPE_CHECKING:
     from openbell.desk.settings import Settings
 
 
-def limits_of(settings: Settings) -> Limits:
+def limits_of(settings: Settings) -> RiskLimits:
     """Returns the limits that orders are judged by."""
     symbols = frozenset(parse(each).symbol for each in settings.risk_symbols.split(",") if each.strip())
     on_paper = (1 + settings.paper_fee) * (1 + settings.paper_slippage) - 1
-    return Limits(
+    return RiskLimits(
         order_share=settings.risk_order_share,
         symbol_share=settings.risk_symbol_share,
         order_notional=settings.risk_order_notional,
@@ -27,7 +27,7 @@ def limits_of(settings: Settings) -> Limits:
         leverage=settings.risk_leverage,
         collar=settings.risk_collar,
         symbols=symbols,
-        fee=on_paper if settings.broker == PAPER else Limits().fee,
+        fee=on_paper if settings.broker == PAPER else RiskLimits().fee,
         short=settings.risk_short,
     )
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
-from openbell.trading.brackets import end_exits
-from openbell.trading.orders import Order, State
+from openbell.trading.orders import Order, OrderState, end_exits
 
 
-def end(journal: Journal, order: Order, state: State, reason: str | None) -> Order:
+def end(journal: Journal, order: Order, state: OrderState, reason: str | None) -> Order:
     """Record the new state of an order and, if it is final, the end of exits that have nothing to close without it."""
     order = order.to(state, journal.at, reason)
     journal.put("order", order)

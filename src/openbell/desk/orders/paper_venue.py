@@ -13,7 +13,7 @@ from openbell.stores.port import Lease
 from openbell.stores.records.journal import Journal
 from openbell.trading.accounts import PAPER
 from openbell.trading.costs import Costs
-from openbell.trading.orders import Order, State
+from openbell.trading.orders import Order, OrderState
 
 _BY_OWNER = "cancelled by its owner"
 
@@ -42,7 +42,7 @@ class PaperVenue:
 
     def accept(self, order: Order) -> Order:
         """See the port: the order is open at once."""
-        return replace(order, state=State.OPEN, broker_id=order.id)
+        return replace(order, state=OrderState.OPEN, broker_id=order.id)
 
     async def send(self, order: Order) -> Order:
         """See the port."""
@@ -50,7 +50,7 @@ class PaperVenue:
 
     def cancel(self, journal: Journal, order: Order, reason: str | None = None) -> Order:
         """See the port: the order is cancelled at once, with exits that have nothing to close without it."""
-        return end(journal, order, State.CANCELLED, reason or _BY_OWNER)
+        return end(journal, order, OrderState.CANCELLED, reason or _BY_OWNER)
 
     async def send_cancellation(self, order: Order) -> None:
         """See the port: nothing is sent."""

@@ -22,7 +22,7 @@ from openbell.trading import amounts
 from openbell.trading.accounts import Account
 from openbell.trading.amounts import ONE, ZERO
 from openbell.trading.book import Position, margin
-from openbell.trading.fill_times import FillTime
+from openbell.trading.fills import FillTime
 from openbell.trading.halt import Halt
 from openbell.trading.orders import EXPOSED, Order, Side
 from openbell.trading.request import refuse_foreign_money, too_small

@@ -14,8 +14,8 @@ from openbell.stores.port import Lease
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
-from openbell.trading.broker import Broker, Report
-from openbell.trading.orders import Order, State
+from openbell.trading.broker import Broker, OrderReport
+from openbell.trading.orders import Order, OrderState
 
 _ORDER, _CANCELLING = "order", "cancelling order"
 """Kinds of units that may fail alone."""
@@ -25,7 +25,7 @@ LOST_SECONDS = 300.0
 """How long an order that the broker does not have is looked up before its state becomes `lost`."""
 _LOST_PAUSE = 60.0
 """Seconds between two lookups of a lost order."""
-_IN_DOUBT = frozenset({State.PENDING, State.UNKNOWN, State.CANCELLING})
+_IN_DOUBT = frozenset({OrderState.PENDING, OrderState.UNKNOWN, OrderState.CANCELLING})
 _CANCEL_PAUSE = 5.0
 """Seconds after which a cancellation without effect is sent again; sending it twice is harmless."""
 
@@ -63,10 +63,10 @@ class Reconciling:
     async def step(self, lease: Lease | None) -> int:
         """Look up orders that are not final; returns the number of orders that changed."""
         orders = await self._records.read(queries.working, self.account)
-        in_doubt = {order.id for order in orders if order.state in {State.PENDING, State.UNKNOWN}}
+        in_doubt = {order.id for order in orders if order.state in {OrderState.PENDING, OrderState.UNKNOWN}}
         self._first_seen = {key: self._first_seen.get(key, self._now()) for key in in_doubt}
         self._failing.keep(_ORDER, {order.id for order in orders})
-        await self._cancel_again([order for order in orders if order.state is State.CANCELLING])
+        await self._cancel_again([order for order in orders if order.state is OrderState.CANCELLING])
         changed = 0
         for order in self._due(orders):
             try:
@@ -97,7 +97,7 @@ class Reconciling:
         return due[: self._most]
 
     def _pause(self, order: Order) -> float:
-        if order.state is State.LOST:
+        if order.state is OrderState.LOST:
             return _LOST_PAUSE
         return 0.0 if order.state in _IN_DOUBT else self._every
 
@@ -119,12 +119,12 @@ class Reconciling:
 
     async def _look_up(self, order: Order, lease: Lease | None) -> bool:
         waited = self._now() - self._first_seen.get(order.id, self._now())
-        if order.state is State.PENDING and waited < SENDING_SECONDS:
+        if order.state is OrderState.PENDING and waited < SENDING_SECONDS:
             return False  # the process that placed it is sending it
         report = await self._broker.find(order)
         return await self._records.write(self._settle, order.id, report, waited, lease=lease)
 
-    def _settle(self, journal: Journal, order_id: str, report: Report | None, waited: float) -> bool:
+    def _settle(self, journal: Journal, order_id: str, report: OrderReport | None, waited: float) -> bool:
         order = queries.order(journal.view, order_id)
         if order is None or order.final:
             return False
@@ -132,10 +132,10 @@ class Reconciling:
             before = journal.seq
             reports.apply(journal, order, report)
             return journal.seq > before
-        if order.state is State.PENDING:
-            journal.put("order", order.to(State.UNKNOWN, journal.at, "the broker's answer was not recorded"))
+        if order.state is OrderState.PENDING:
+            journal.put("order", order.to(OrderState.UNKNOWN, journal.at, "the broker's answer was not recorded"))
             return True
-        if order.state is State.UNKNOWN and waited >= LOST_SECONDS:
-            end(journal, order, State.LOST, "the broker has no record of it")
+        if order.state is OrderState.UNKNOWN and waited >= LOST_SECONDS:
+            end(journal, order, OrderState.LOST, "the broker has no record of it")
             return True
         return False

@@ -35,13 +35,12 @@ from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
 from openbell.trading import amounts
 from openbell.trading.accounts import Account, slug
-from openbell.trading.brackets import exits_of
 from openbell.trading.broker import BrokerUnavailable, OutcomeUnknown
-from openbell.trading.fill_times import FillTime
-from openbell.trading.orders import FINAL, Force, Kind, Order, Role, State
-from openbell.trading.request import Request, too_small
+from openbell.trading.fills import FillTime
+from openbell.trading.orders import FINAL, Force, Order, OrderKind, OrderState, Role, exits_of
+from openbell.trading.request import OrderRequest, too_small
 from openbell.trading.risk import Proposal, Verdict
-from openbell.trading.time_in_force import day_end
+from openbell.trading.waiting import day_end
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -98,7 +97,7 @@ class OrderService:
         self._received = received
         self._unfinished: set[asyncio.Task[Any]] = set()
 
-    async def place(self, principal: str, asked: Request) -> Order:
+    async def place(self, principal: str, asked: OrderRequest) -> Order:
         """Judge, record and send an order. Raises `RiskRefused`, `DuplicateOrder`, `TooManyOrders`, `BrokerRefused`.
 
         It is finished even if the caller is cancelled.
@@ -158,7 +157,7 @@ class OrderService:
 
     # Placing
 
-    async def _place(self, principal: str, asked: Request) -> Order:
+    async def _place(self, principal: str, asked: OrderRequest) -> Order:
         received = self._received()
         account = await self._accounts.admit(principal)
         await self._settle(account.name)
@@ -170,7 +169,7 @@ class OrderService:
             raise refusal(verdict, order.id)
         return await self._venue.send(order)
 
-    async def _record(self, account: Account, principal: str, asked: Request, received: float) -> _Recorded:
+    async def _record(self, account: Account, principal: str, asked: OrderRequest, received: float) -> _Recorded:
         """Gather prices, then judge and record the order in one transaction."""
         for _ in range(TRIES):
             sheet = await self._gate.gather(account, asked.instrument)
@@ -180,7 +179,9 @@ class OrderService:
                 continue  # the account has changed since the prices were gathered
         raise StoreError(f"the account {account.name} changes too fast to be valued; try again")
 
-    def _judge(self, journal: Journal, principal: str, asked: Request, sheet: PriceSheet, received: float) -> _Recorded:
+    def _judge(
+        self, journal: Journal, principal: str, asked: OrderRequest, sheet: PriceSheet, received: float
+    ) -> _Recorded:
         """Everything before an order is sent, in one transaction. Raises `PricesMissing`."""
         account = self._accounts.ensure(journal, principal)
         if earlier := self._same_key(journal.view, account, principal, asked):
@@ -203,7 +204,7 @@ class OrderService:
         return _Recorded(order, verdict)
 
     @staticmethod
-    def _same_key(view: View, account: Account, principal: str, asked: Request) -> Order | None:
+    def _same_key(view: View, account: Account, principal: str, asked: OrderRequest) -> Order | None:
         """Returns the order with the same client_order_id. Raises `DuplicateOrder` if it is a different order."""
         key = asked.client_order_id
         earlier = None if key is None else queries.by_client_id(view, account.name, principal, key)
@@ -214,7 +215,7 @@ class OrderService:
         return earlier
 
     @staticmethod
-    def _refuse_twin(view: View, account: Account, principal: str, asked: Request, received: float) -> None:
+    def _refuse_twin(view: View, account: Account, principal: str, asked: OrderRequest, received: float) -> None:
         """Raise `DuplicateOrder` for an identical recent order without an id: most likely a retry."""
         if asked.client_order_id is not None:
             return
@@ -226,7 +227,7 @@ class OrderService:
                 order_id=twin.id,
             )
 
-    def _order(self, at: float, account: Account, principal: str, asked: Request, verdict: Verdict) -> Order:
+    def _order(self, at: float, account: Account, principal: str, asked: OrderRequest, verdict: Verdict) -> Order:
         order = Order(
             id=f"{slug(principal)}-{self._new_id()}",
             account=account.name,
@@ -250,7 +251,7 @@ class OrderService:
         )
         if verdict.valid:
             return self._venue.accept(order)
-        return replace(order, state=State.REJECTED, reason=refusal(verdict).message)
+        return replace(order, state=OrderState.REJECTED, reason=refusal(verdict).message)
 
     # Cancelling
 
@@ -263,7 +264,7 @@ class OrderService:
             await self._venue.send_cancellation(order)
             return await self._venue.refresh(order)
         except (OutcomeUnknown, BrokerUnavailable) as error:
-            if order.state is State.HELD:
+            if order.state is OrderState.HELD:
                 raise  # nothing is recorded that the engine could retry
             log.warning("cancelling %s: %s; the engine will retry", order.id, error)
             return order
@@ -275,7 +276,7 @@ class OrderService:
             raise NoSuchOrder(f"no order {order_id[:80]!r}", order_id=order_id[:80])
         if order.state in FINAL:
             raise InvalidParameter(f"order {order.id} is {order.state} already", order_id=order.id)
-        if order.state in {State.PENDING, State.UNKNOWN, State.LOST}:
+        if order.state in {OrderState.PENDING, OrderState.UNKNOWN, OrderState.LOST}:
             raise InvalidParameter(
                 f"order {order.id} is {order.state}: the broker is being asked what became of it; try again in a moment",
                 order_id=order.id,
@@ -283,18 +284,18 @@ class OrderService:
         return self._venue.cancel(journal, order)
 
 
-def proposal_of(asked: Request) -> Proposal:
+def proposal_of(asked: OrderRequest) -> Proposal:
     """Returns what the gate judges of an order."""
     price = asked.limit_price or asked.stop_price
     limited = asked.limit_price is not None
     return Proposal(asked.instrument.symbol, asked.side, asked.quantity, price, limited, asked.reduce_only)
 
 
-def _check_against(asked: Request, price: Price | None) -> None:
+def _check_against(asked: OrderRequest, price: Price | None) -> None:
     """Raise `InvalidParameter` if the price is too small for fills, or a market order's exits are on its wrong side."""
     if price is not None and (objection := too_small(asked.instrument, price.value)):
         raise InvalidParameter(objection)
-    if asked.kind is not Kind.MARKET or price is None:
+    if asked.kind is not OrderKind.MARKET or price is None:
         return
     sign = asked.side.sign
     for name, exit_price, way in (("stop_loss", asked.stop_loss, -1), ("take_profit", asked.take_profit, 1)):
@@ -311,7 +312,7 @@ def _log_failure(task: asyncio.Task[Any]) -> None:
 
 def _first_answer(order: Order) -> Order:
     """Returns the order of the first request, or raises the error that it got."""
-    if order.state is State.REJECTED:
+    if order.state is OrderState.REJECTED:
         said = order.reason or "it was rejected"
         first = f"client_order_id {order.client_order_id} was refused at {iso(order.placed_at)}"
         raise RiskRefused(f"{said} ({first}; use a new one to try again)", order_id=order.id)

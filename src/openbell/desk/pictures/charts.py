@@ -74,10 +74,10 @@ def _draw(
     zone: tzinfo | None,
 ) -> bytes:
     from openbell.charts.compose import compose
-    from openbell.charts.options import Options
+    from openbell.charts.look import ChartOptions
     from openbell.charts.picture import picture
 
-    options = Options(zone=zone)
+    options = ChartOptions(zone=zone)
     if overlay is None:
         scene = compose(shown.bars, shown.indicators, look, title, badge, shown.whole, options=options, plots=plots)
         return picture(scene, look.scale, form)

@@ -13,9 +13,8 @@ from openbell.desk.bars.regular_bars import newest_regular, why_unchanged
 from openbell.desk.bars.regular_parts import RegularPart, regular_part_of
 from openbell.desk.bars.service import RING, BarService
 from openbell.feeds.port import Feeds
-from openbell.indicators.day_sums import day_starts
 from openbell.indicators.evaluation import Computed, IndicatorRequest, evaluate
-from openbell.indicators.regular_hours import partly_regular, session_days
+from openbell.indicators.regular_hours import day_starts, partly_regular, session_days
 from openbell.market.bars import Bars, ends_of
 from openbell.market.errors import InsufficientData
 from openbell.market.extras import Extra

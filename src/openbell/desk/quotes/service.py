@@ -16,22 +16,20 @@ from openbell.market.bars import MINUTE, Bars, closed_at
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, InsufficientData, StaleData, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
-from openbell.market.percent_change import percent_change
-from openbell.market.previous_close import (
-    PreviousClose,
-    RegularClose,
-    compared_from,
-    days_at,
-    previous_close,
-    regular_close,
-)
 from openbell.market.price_history import (
     DayFigures,
     PeriodChange,
+    PreviousClose,
+    RegularClose,
     YearRange,
+    compared_from,
     day_figures,
+    days_at,
     market_date,
+    percent_change,
     period_changes,
+    previous_close,
+    regular_close,
     year_range,
 )
 from openbell.market.sessions import Phase, phase

@@ -14,11 +14,10 @@ from openbell.desk.bars.watchlist import WatchlistFile
 from openbell.market.bars import MINUTE, Bars, empty
 from openbell.market.errors import InsufficientData, NotCovered, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
-from openbell.market.percent_change import percent_change
-from openbell.market.previous_close import previous_close
+from openbell.market.price_history import percent_change, previous_close
 from openbell.market.timeframes import Timeframe
 from openbell.signals.coverage import NOT_COVERED
-from openbell.signals.crossings import NEEDED, Crossings, find_crossings
+from openbell.signals.crossings import NEEDED, SignalCrossings, find_crossings
 from openbell.signals.series import Signals, SignalSeries
 
 _KEPT = 4
@@ -47,7 +46,7 @@ class WatchedRow:
     change_day: float | None
     """In per cent since the previous close; None if the minutes do not have it."""
     rsi: float
-    crossings: Crossings
+    crossings: SignalCrossings
 
 
 _Row = tuple[Bars, Bars, WatchedRow]

@@ -9,7 +9,7 @@ from math import inf
 from openbell.backtest.grids import Combination
 from openbell.backtest.jobs import BacktestJob, MonteCarloJob, PortfolioJob, WalkForwardJob
 from openbell.backtest.monte_carlo import USUAL_SIMULATIONS, MonteCarlo, trade_returns
-from openbell.backtest.portfolio import Part, Portfolio
+from openbell.backtest.portfolio import Portfolio, PortfolioPart
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import Backtest
 from openbell.backtest.sweeps import Sweep
@@ -100,7 +100,7 @@ class BacktestService:
         found = [await self._fetched([strategy], series, start, end) for strategy, series, _ in parts]
         first = max((each.first for each in found), default=0)
         made = [
-            Part(strategy, each.bars, share, regular=each.regular)
+            PortfolioPart(strategy, each.bars, share, regular=each.regular)
             for (strategy, _, share), each in zip(parts, found, strict=True)
         ]
         return await self._backtester.run(PortfolioJob(made, setup, first, inf if end is None else end), progress)

@@ -13,8 +13,7 @@ from openbell.market.clock import iso, parse_time
 from openbell.market.errors import InvalidParameter, InvalidSymbol, SettingsError
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
-from openbell.net.addresses import is_loopback
-from openbell.net.outbound_urls import parse_origin
+from openbell.net.addresses import is_loopback, parse_origin
 
 PREFIX = "OPENBELL_"
 HIGHEST_PORT = 65_535

@@ -14,7 +14,7 @@ from typing import Any
 
 from openbell.backtest.wire.limits import MOST_MESSAGE_MB, USUAL_MESSAGE_MB
 from openbell.brokers.registry import all_brokers
-from openbell.charts.config.plans import PLANS
+from openbell.charts.config.choices import PLANS
 from openbell.desk.settings.checks import (
     BARE_PATH,
     HIGHEST_PORT,

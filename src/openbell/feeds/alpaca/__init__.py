@@ -1,16 +1,14 @@
 """Alpaca's market data: minute bars of US stocks and crypto, by REST and by WebSocket.
 
 `feed` implements the port, `rest` fetches the history, `socket` is one streaming connection, `stream` builds complete
-minutes from several connections and the history, `minutes` decides between two versions of a bar, `wire` parses Alpaca's
-JSON, `refusals` translates its errors, `session` holds the HTTP client.
+minutes from several connections and the history, `wire` parses Alpaca's JSON, `refusals` translates its errors.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from openbell.feeds.declaration import FeedKind, FeedParts, Option
-from openbell.feeds.watchlists import STOCKS_AND_CRYPTO
+from openbell.feeds.declaration import STOCKS_AND_CRYPTO, FeedKind, FeedParts, Option
 from openbell.market.errors import SettingsError
 from openbell.market.provenance import Origin
 

@@ -7,9 +7,9 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 
-from openbell.feeds.alpaca.keys import header_key
+from openbell.feeds.alpaca.refusals import header_key
 from openbell.feeds.alpaca.rest import Rest
-from openbell.feeds.alpaca.stream import FINAL_AFTER, Stream, UncertainSpans
+from openbell.feeds.alpaca.stream import FINAL_AFTER, MinuteStream, UncertainSpans
 from openbell.feeds.alpaca.wire import Row
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import COLUMNS, MINUTE, Bars, bucket_bounds, empty_of, make
@@ -89,7 +89,7 @@ class AlpacaFeed:
         self._urls = {AssetClass.STOCK: f"{base}/v2/{feed}", AssetClass.CRYPTO: f"{base}/v1beta3/crypto/us"}
         self._listed: set[Instrument] = set()
         self._unlisted: dict[Instrument, float] = {}
-        self._streams: list[Stream] = []
+        self._streams: list[MinuteStream] = []
         self._uncertain = UncertainSpans()
 
     def route(self, instrument: Instrument) -> Feed:  # noqa: ARG002 - the port's signature
@@ -153,7 +153,7 @@ class AlpacaFeed:
         for instrument in instruments:
             self._check(instrument)
         since = max(since, _EARLIEST)
-        stream = Stream(self._clock, self._rest, self._keys, self._urls, instruments, since, self._uncertain)
+        stream = MinuteStream(self._clock, self._rest, self._keys, self._urls, instruments, since, self._uncertain)
         self._streams.append(stream)
         batches = stream.batches()
         try:

@@ -1,10 +1,10 @@
-"""Translates Alpaca's errors: what happened, and what to do about it."""
+"""What Alpaca refuses: keys that cannot be sent, and its errors with what happened and what to do about it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openbell.market.errors import FeedUnavailable, OpenbellError, UnknownSymbol
+from openbell.market.errors import FeedUnavailable, OpenbellError, SettingsError, UnknownSymbol
 from openbell.market.instruments import Instrument
 
 KEYS_REFUSED = (
@@ -54,3 +54,16 @@ def unreadable(what: str, why: str) -> FeedUnavailable:
     return FeedUnavailable(
         f"Alpaca's {what} cannot be read ({why}): if this persists, check for a proxy in between, and status.alpaca.markets"
     )
+
+
+def header_key(variable: str, value: str, who: str) -> str:
+    """Returns a key that is valid in a header.
+
+    Raises `SettingsError` without the key otherwise; the HTTP client's own error would contain it.
+    """
+    key = value.strip()
+    if not key:
+        raise SettingsError(f"{variable} is not set: {who} needs the keys of an account, from app.alpaca.markets")
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise SettingsError(f"{variable} has characters that no key has: copy it again from app.alpaca.markets")
+    return key

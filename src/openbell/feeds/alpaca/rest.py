@@ -12,20 +12,20 @@ from typing import Any
 from urllib.parse import quote
 
 from openbell.feeds.alpaca import refusals
-from openbell.feeds.alpaca.wire import Malformed, Page, Row, decode, read_page
+from openbell.feeds.alpaca.wire import MalformedMessage, Page, Row, decode, read_page
 from openbell.market.clock import Clock, iso
 from openbell.market.errors import FeedUnavailable, OpenbellError
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.timeframes import Timeframe
-from openbell.net.http import Bounds, HttpClient, HttpFailed
+from openbell.net.http import HttpClient, HttpFailed, RequestBounds
+from openbell.net.rates import Budget, backoff, retry_after, vendor_time
 from openbell.net.response import Response
-from openbell.net.vendor_pace import Budget, backoff, retry_after, vendor_time
 
 log = logging.getLogger(__name__)
 
 PER_MINUTE = 200
 TRIES = 4
-BOUNDS = Bounds(whole=30.0, part=10.0, largest=64_000_000, connections=5)
+BOUNDS = RequestBounds(whole=30.0, part=10.0, largest=64_000_000, connections=5)
 """Of one try. A full page has about a million bytes; the time without a byte would not end one that arrives very slowly."""
 MAX_RETRY_AFTER = 60.0
 """The longest Retry-After, in seconds, for which a call waits; it raises at once if Alpaca sends a longer one."""
@@ -135,7 +135,7 @@ class Rest:
                 page = read_page(answer.body, asked)
             else:
                 page = await asyncio.to_thread(read_page, answer.body, asked)
-        except Malformed as why:
+        except MalformedMessage as why:
             raise refusals.unreadable("history", str(why)) from None
         for reason, count in page.dropped.items():
             log.warning("dropped %d bars of Alpaca's history (%s): %s", count, params["symbols"], reason)
@@ -191,7 +191,7 @@ class Rest:
 
     def _refusal(self, answer: Response, group: Sequence[Instrument]) -> OpenbellError:
         message: Any = ""
-        with suppress(Malformed, AttributeError):
+        with suppress(MalformedMessage, AttributeError):
             message = decode(answer.body).get("message")
         text = message[:200] if isinstance(message, str) else ""
         for secret in self._secrets:

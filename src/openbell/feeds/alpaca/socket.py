@@ -1,22 +1,28 @@
-"""One streaming connection: connects, authenticates, subscribes, and receives rows until it breaks."""
+"""One streaming connection: connects, authenticates, subscribes, and receives rows until it breaks.
+
+`Minutes` holds the received rows of each minute, and which of them have not been delivered yet.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from openbell.feeds.alpaca import refusals
-from openbell.feeds.alpaca.minutes import RowSource
-from openbell.feeds.alpaca.wire import Malformed, Row, read_message, read_row
+from openbell.feeds.alpaca.wire import MalformedMessage, Row, read_message, read_row
+from openbell.market.bars import Bars, make
 from openbell.market.errors import FeedUnavailable, SettingsError
 from openbell.market.instruments import Instrument
+from openbell.market.timeframes import Timeframe
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
+
 
 log = logging.getLogger(__name__)
 
@@ -29,10 +35,27 @@ _SYMBOLS = 400
 """Symbols in one subscribe message, so that it has at most about 8 kB."""
 _LARGEST = 8 * 2**20
 
-_SOURCES = {"b": RowSource.FIRST, "u": RowSource.CORRECTION}
-
 # websockets writes every frame to its debug log, and the first sent frame contains the secret key.
 _frame_log = logging.getLogger(f"{__name__}.frames")
+_KEPT = 3600
+"""Seconds for which delivered rows are kept, to recognize duplicates."""
+
+
+class RowSource(IntEnum):
+    """The source of a row, in ascending order of precedence.
+
+    The first bar of a minute on the stream is its oldest version, the history has that version or a later one, and a
+    correction on the stream is the latest. So a first bar that arrives late or twice never replaces a correction.
+    """
+
+    FIRST = 1
+    HISTORY = 2
+    CORRECTION = 3
+
+
+_SOURCES = {"b": RowSource.FIRST, "u": RowSource.CORRECTION}
+
+
 _frame_log.setLevel(logging.INFO)
 
 
@@ -133,7 +156,7 @@ class Socket:
         instrument = self._instruments.get(symbol) if isinstance(symbol, str) else None
         try:
             row = read_row(item)
-        except Malformed as why:
+        except MalformedMessage as why:
             log.warning("dropped a bar of Alpaca's stream (%s): %s", instrument or "no symbol", why)
             self._on_bad()
         else:
@@ -154,7 +177,7 @@ async def _as_feed_unavailable() -> AsyncIterator[None]:
 
     try:
         yield
-    except Malformed as why:
+    except MalformedMessage as why:
         raise refusals.unreadable("stream", str(why)) from None
     except ConnectionClosed:
         raise FeedUnavailable("Alpaca's stream broke off") from None
@@ -168,3 +191,40 @@ async def _as_feed_unavailable() -> AsyncIterator[None]:
         raise FeedUnavailable(
             f"Alpaca's stream cannot be reached ({type(error).__name__}): check the network"
         ) from None
+
+
+class Minutes:
+    """The rows by instrument and minute; each version of a row is delivered once."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Instrument, dict[int, tuple[RowSource, Row]]] = {}
+        self._undelivered: dict[Instrument, set[int]] = {}
+
+    def add(self, instrument: Instrument, rows: Iterable[Row], source: RowSource) -> None:
+        """Adds rows, except for minutes with a row of higher precedence; among equal sources the last row is kept."""
+        kept, undelivered = self._rows.setdefault(instrument, {}), self._undelivered.setdefault(instrument, set())
+        for row in rows:
+            time = row[0]
+            earlier = kept.get(time)
+            if earlier and earlier[0] > source:
+                continue
+            kept[time] = (source, row)
+            if earlier is None or earlier[1] != row:
+                undelivered.add(time)
+
+    def has_undelivered(self, until: int) -> bool:
+        """Returns True if a minute that opened before `until` has an undelivered row."""
+        return any(at < until for times in self._undelivered.values() for at in times)
+
+    def take(self, until: int) -> tuple[Bars, ...]:
+        """Returns the undelivered rows of the minutes that opened before `until`, and counts them as delivered."""
+        parts = []
+        for instrument, undelivered in self._undelivered.items():
+            kept = self._rows[instrument]
+            if times := sorted(at for at in undelivered if at < until):
+                columns = zip(*(kept[at][1] for at in times), strict=True)
+                parts.append(make(instrument, Timeframe.M1, *columns))
+                undelivered.difference_update(times)
+            for at in [at for at in kept if at < until - _KEPT]:
+                del kept[at]
+        return tuple(parts)

@@ -14,9 +14,8 @@ import math
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from typing import Any
 
-from openbell.feeds.alpaca.minutes import Minutes, RowSource
 from openbell.feeds.alpaca.rest import Rest
-from openbell.feeds.alpaca.socket import Socket
+from openbell.feeds.alpaca.socket import Minutes, RowSource, Socket
 from openbell.feeds.alpaca.wire import Row
 from openbell.feeds.port import Batch
 from openbell.market.bars import MINUTE
@@ -58,7 +57,7 @@ class UncertainSpans:
         self.spans = [span for span in self.spans if span not in spans]
 
 
-class Stream:
+class MinuteStream:
     """One stream of the feed."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Parses Alpaca's JSON: bars, pages of bars, and messages of a stream. Raises `Malformed` for anything else."""
+"""Parses Alpaca's JSON: bars, pages of bars, and messages of a stream. Raises `MalformedMessage` for anything else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = tuple[int, float, float, float, float, float]
 """The bar of one minute: its values in the order of `bars.COLUMNS`, the open time first."""
 
 
-class Malformed(Exception):
+class MalformedMessage(Exception):
     """A response or message does not follow Alpaca's protocol; the text is the reason."""
 
 
@@ -31,25 +31,25 @@ class Page:
 
 
 def decode(body: bytes | str) -> Any:
-    """Returns the parsed JSON. Raises `Malformed`."""
+    """Returns the parsed JSON. Raises `MalformedMessage`."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        raise Malformed("not JSON") from None
+        raise MalformedMessage("not JSON") from None
 
 
 def read_page(body: bytes, asked: Mapping[str, Instrument]) -> Page:
-    """Returns the bars of the requested instruments. Drops bad rows; raises `Malformed` if the page has another shape."""
+    """Returns the bars of the requested instruments. Drops bad rows; raises `MalformedMessage` for another shape."""
     answer = decode(body)
     if not isinstance(answer, dict) or "bars" not in answer:
-        raise Malformed("JSON without bars")
+        raise MalformedMessage("JSON without bars")
     bars, token = answer["bars"] or {}, answer.get("next_page_token") or None
     if not isinstance(bars, dict) or not isinstance(token, str | None):
-        raise Malformed("JSON of another shape")
+        raise MalformedMessage("JSON of another shape")
     page = Page({}, token)
     for symbol, raws in bars.items():
         if not isinstance(raws, list | None):
-            raise Malformed("JSON of another shape")
+            raise MalformedMessage("JSON of another shape")
         if instrument := asked.get(symbol):
             page.rows[instrument] = _rows(raws or [], page.dropped)
     return page
@@ -60,33 +60,33 @@ def _rows(raws: list[Any], dropped: Counter[str]) -> list[Row]:
     for raw in raws:
         try:
             found.append(read_row(raw))
-        except Malformed as why:
+        except MalformedMessage as why:
             dropped[str(why)] += 1
     return found
 
 
 def read_message(text: str | bytes) -> list[dict[str, Any]]:
-    """Returns the items of one message of a stream. Raises `Malformed`."""
+    """Returns the items of one message of a stream. Raises `MalformedMessage`."""
     items = decode(text)
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise Malformed("JSON of another shape")
+        raise MalformedMessage("JSON of another shape")
     return items
 
 
 def read_row(raw: Any) -> Row:
-    """Returns one bar. Raises `Malformed` with the reason if its values are impossible."""
+    """Returns one bar. Raises `MalformedMessage` with the reason if its values are impossible."""
     if not isinstance(raw, dict):
-        raise Malformed("not an object")
+        raise MalformedMessage("not an object")
     time = _time(raw.get("t"))
     open_, high, low, close, volume = map(_number, map(raw.get, "ohlcv"))
     if open_ <= 0 or low <= 0 or close <= 0:
-        raise Malformed("price not positive")
+        raise MalformedMessage("price not positive")
     if volume < 0:
-        raise Malformed("volume negative")
+        raise MalformedMessage("volume negative")
     if high < low:
-        raise Malformed("high below low")
+        raise MalformedMessage("high below low")
     if not (low <= open_ <= high and low <= close <= high):
-        raise Malformed("open or close outside high and low")
+        raise MalformedMessage("open or close outside high and low")
     return time, open_, high, low, close, volume
 
 
@@ -99,9 +99,9 @@ def _number(value: Any) -> float:
         except OverflowError:
             number = math.inf
     else:
-        raise Malformed("a field is missing or not a number")
+        raise MalformedMessage("a field is missing or not a number")
     if not math.isfinite(number):
-        raise Malformed("not finite")
+        raise MalformedMessage("not finite")
     return number
 
 
@@ -112,7 +112,7 @@ def _time(value: Any) -> int:
     except (TypeError, ValueError, OverflowError):
         epoch = math.nan
     if math.isnan(epoch):
-        raise Malformed("no valid time")
+        raise MalformedMessage("no valid time")
     if epoch % MINUTE:
-        raise Malformed("time not on the minute")
+        raise MalformedMessage("time not on the minute")
     return int(epoch)

@@ -36,7 +36,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Days:
+class MinuteRows:
     """Rows of minutes: the start of each row (epoch seconds) and the index of its shape."""
 
     start: Times
@@ -51,9 +51,9 @@ class Days:
         """Days since 1970."""
         return self.start // DAY
 
-    def take(self, rows: slice) -> Days:
+    def take(self, rows: slice) -> MinuteRows:
         """Returns some of the rows."""
-        return Days(self.start[rows], self.kind[rows], self.shapes)
+        return MinuteRows(self.start[rows], self.kind[rows], self.shapes)
 
     def minutes(self) -> Times:
         """Returns the minutes of each row, as minutes since 1970."""
@@ -72,26 +72,26 @@ class Days:
         return np.stack([shape.regular for shape in self.shapes])[self.kind]
 
 
-def days_between(asset_class: AssetClass, start: int, end: int) -> Days:
+def days_between(asset_class: AssetClass, start: int, end: int) -> MinuteRows:
     """Returns all rows with a minute in [start, end)."""
     if asset_class is AssetClass.STOCK:
         return _sessions(start, end)
     first = np.arange(start // DAY, -(-end // DAY), dtype=np.int64) * DAY
     if asset_class is AssetClass.CRYPTO:
-        return Days(first, np.zeros(len(first), dtype=np.int64), (_around_the_clock(0, _DAY_MINUTES, 15, 0.8),))
+        return MinuteRows(first, np.zeros(len(first), dtype=np.int64), (_around_the_clock(0, _DAY_MINUTES, 15, 0.8),))
     return _forex(first[first // DAY % 7 != _SATURDAY])
 
 
-def _sessions(start: int, end: int) -> Days:
+def _sessions(start: int, end: int) -> MinuteRows:
     table = table_for(start, end)
     rows = slice(*np.searchsorted(table.premarket, (start - _SESSION_MINUTES * 60 + 1, end)))
     first = table.premarket[rows]
     hours = np.stack([(column[rows] - first) // 60 for column in (table.open, table.close, table.end)], axis=1)
     kinds, kind = np.unique(hours, axis=0, return_inverse=True)
-    return Days(first, kind.reshape(-1), tuple(_session(*map(int, hours)) for hours in kinds))
+    return MinuteRows(first, kind.reshape(-1), tuple(_session(*map(int, hours)) for hours in kinds))
 
 
-def _forex(first: Times) -> Days:
+def _forex(first: Times) -> MinuteRows:
     """Returns the rows of forex: Friday ends and Sunday begins at 17:00 in New York, 21:00 or 22:00 UTC."""
     kind = np.zeros(len(first), dtype=np.int64)
     for row in np.flatnonzero(np.isin(first // DAY % 7, (_FRIDAY, _SUNDAY))):
@@ -100,7 +100,7 @@ def _forex(first: Times) -> Days:
         kind[row] = 1 + 2 * sunday + summer
     # In the order of kinds: a whole day, Friday in winter and in summer, Sunday in winter and in summer.
     hours = ((0, 24), (0, 22), (0, 21), (22, 24), (21, 24))
-    return Days(first, kind, tuple(_around_the_clock(60 * a, 60 * b, 14, 1.4) for a, b in hours))
+    return MinuteRows(first, kind, tuple(_around_the_clock(60 * a, 60 * b, 14, 1.4) for a, b in hours))
 
 
 @lru_cache(maxsize=16)

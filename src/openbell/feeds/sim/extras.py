@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from openbell.feeds.sim.bars import minute_bars
 from openbell.feeds.sim.days import DAY, days_between
-from openbell.feeds.sim.minutes import minute_bars
 from openbell.feeds.sim.noise import approximate_exp, lane, normals, salt, slow_normals, words
-from openbell.feeds.sim.paths import trace
+from openbell.feeds.sim.paths import Walk, trace
 from openbell.feeds.sim.universe import FACTORS, LISTINGS
-from openbell.feeds.sim.walks import Walk
 from openbell.market.bars import Values
 from openbell.market.extras import Extra
 from openbell.market.instruments import AssetClass, Instrument

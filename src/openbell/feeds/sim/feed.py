@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 
 from openbell.feeds.port import Batch, Feed
-from openbell.feeds.sim.counts import bar_count
+from openbell.feeds.sim.bars import bar_count, bars_of, minute_bars
 from openbell.feeds.sim.extras import kinds_of, values
-from openbell.feeds.sim.longer import bars_of
-from openbell.feeds.sim.minutes import minute_bars
 from openbell.feeds.sim.universe import LISTINGS
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import Clock, bounded

@@ -1,16 +1,15 @@
 """Yahoo Finance: bars of US stocks, crypto and forex without an account, delayed, for personal use.
 
-`feed` implements the port, `series` declares the timeframes, `candles` fetches them and converts them to bars, `stream`
-polls the minutes, `wire` parses Yahoo's JSON, `symbols` converts symbols, `connection` paces and retries requests, `library`
-loads yfinance, which handles Yahoo's cookies.
+`feed` implements the port and polls the minutes, `candles` declares the timeframes, fetches them and converts symbols and
+bars, `wire` parses Yahoo's JSON, `connection` paces and retries requests, `library` loads yfinance, which handles Yahoo's
+cookies.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openbell.feeds.declaration import FeedKind, FeedParts
-from openbell.feeds.watchlists import STOCKS_AND_CRYPTO
+from openbell.feeds.declaration import STOCKS_AND_CRYPTO, FeedKind, FeedParts
 from openbell.market.provenance import Origin
 
 if TYPE_CHECKING:

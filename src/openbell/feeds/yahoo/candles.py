@@ -1,23 +1,29 @@
-"""Fetches Yahoo's charts and converts them to bars."""
+"""Fetches Yahoo's charts and converts them to bars: their symbols, their timeframes, and when their bars are final.
+
+Only timeframes whose buckets are ours are declared. Left out are 30m, for which Yahoo returns bars of an hour; hours of
+stocks, which begin at 9:30 New York; days of forex, which begin at midnight in London; and weeks. Bars of those are made of
+the declared ones.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from openbell.feeds.yahoo.connection import Connection
-from openbell.feeds.yahoo.series import INTERVALS, PAGE
-from openbell.feeds.yahoo.symbols import mismatch, yahoo_symbol
-from openbell.feeds.yahoo.wire import Chart, Refusal, shortest
+from openbell.feeds.yahoo.connection import YahooConnection
+from openbell.feeds.yahoo.wire import Chart, YahooRefusal, shortest
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars, bucket_bounds
 from openbell.market.clock import iso
 from openbell.market.errors import FeedUnavailable, UnknownSymbol
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.series import Series
+from openbell.market.series_plan import Native
 from openbell.market.session_table import Times
 from openbell.market.sessions import eastern, session_on
 from openbell.market.timeframes import Timeframe
@@ -30,6 +36,43 @@ _NO_BARS = "Data doesn't exist for startDate"
 """The beginnings of Yahoo's errors for a symbol that it does not list, and for a time without bars."""
 _RECENT = 5 * _DAY
 """Seconds. A daily row without prices that is older counts as a day without trades, otherwise as not published yet."""
+_NUMBERED = {"UNI": "UNI7083", "APT": "APT21794", "SUI": "SUI20947", "PEPE": "PEPE24478", "ARB": "ARB11841"}
+"""Coins whose plain name is another coin at Yahoo."""
+_KINDS = {
+    AssetClass.STOCK: {"EQUITY", "ETF", "MUTUALFUND"},
+    AssetClass.CRYPTO: {"CRYPTOCURRENCY"},
+    AssetClass.FOREX: {"CURRENCY"},
+}
+"""Yahoo's kinds of instruments by asset class."""
+DELAY = 1200.0
+"""Seconds after its end at which an intraday bar is final: 15 minutes, the delay of many exchanges, and some more."""
+_MARGIN = 600
+"""Seconds. Bars that leave the reach within this time are not offered: a request may have to wait so long."""
+
+INTERVALS = {
+    Timeframe.M1: "1m",
+    Timeframe.M5: "5m",
+    Timeframe.M15: "15m",
+    Timeframe.H1: "1h",
+    Timeframe.D1: "1d",
+}
+"""Yahoo's names of the timeframes."""
+_REACH = {
+    Timeframe.M1: 30 * _DAY,
+    Timeframe.M5: 60 * _DAY,
+    Timeframe.M15: 60 * _DAY,
+    Timeframe.H1: 730 * _DAY,
+}
+"""Seconds before the present for which Yahoo has bars; without a limit for days."""
+PAGE = {Timeframe.M1: 7 * _DAY}
+"""Seconds that one request may span, if that is less than the reach."""
+_SHORT = (Timeframe.M1, Timeframe.M5, Timeframe.M15)
+_DAYS = {
+    # The calendar of sessions begins in 1971. A daily bar may still change half an hour after extended hours.
+    AssetClass.STOCK: Native(31_536_000, delay=16_200.0),
+    # From 2014-09-17 on. Yahoo often has no values of the last day for hours.
+    AssetClass.CRYPTO: Native(1_410_912_000, delay=float(_DAY)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +94,7 @@ class Moment:
     """The time before which Yahoo's bars are final, by the machine's clock."""
 
 
-async def fetch(connection: Connection, series: Series, start: int, end: int, moment: Moment) -> Fetched:
+async def fetch(connection: YahooConnection, series: Series, start: int, end: int, moment: Moment) -> Fetched:
     """Returns the closed bars that opened in [start, end), fetched page by page.
 
     Raises `FeedUnavailable` and `UnknownSymbol`.
@@ -66,7 +109,7 @@ async def fetch(connection: Connection, series: Series, start: int, end: int, mo
     return Fetched(bars, max((part.reached for part in parts), default=0))
 
 
-async def _page(connection: Connection, series: Series, start: int, end: int, moment: Moment) -> Fetched:
+async def _page(connection: YahooConnection, series: Series, start: int, end: int, moment: Moment) -> Fetched:
     instrument = series.instrument
     # A daily row is found by its date, whatever time of that day it has. A row after `end` shows that the last bar has
     # closed.
@@ -78,7 +121,7 @@ async def _page(connection: Connection, series: Series, start: int, end: int, mo
     }
     try:
         chart = await connection.chart(yahoo_symbol(instrument), params)
-    except Refusal as why:
+    except YahooRefusal as why:
         if str(why).startswith(_NO_BARS):
             return Fetched(barlib.empty_of(series), 0)
         if str(why).startswith(_UNLISTED):
@@ -148,3 +191,39 @@ def _require_newest(bars: Bars, due: Times, now: float) -> None:
         raise FeedUnavailable(
             f"Yahoo has not published the day {iso(newest)[:10]} of {bars.instrument} yet: try again in an hour"
         )
+
+
+def yahoo_symbol(instrument: Instrument) -> str:
+    """Returns Yahoo's symbol of an instrument."""
+    if instrument.asset_class is AssetClass.STOCK:
+        return instrument.symbol.replace(".", "-")
+    base, _, quote = instrument.symbol.partition("/")
+    if instrument.asset_class is AssetClass.FOREX:
+        return f"{base}{quote}=X"
+    return f"{_NUMBERED.get(base, base)}-{quote}"
+
+
+def mismatch(instrument: Instrument, meta: Mapping[str, Any]) -> str | None:
+    """Returns why Yahoo's symbol is not this instrument; None if it is.
+
+    `meta` describes Yahoo's instrument. Yahoo also describes names that it does not list, without a currency.
+    """
+    if not meta.get("currency"):
+        return "Yahoo does not list it"
+    kind = meta.get("instrumentType")
+    if kind not in _KINDS[instrument.asset_class]:
+        return f"at Yahoo this symbol is of the kind {str(kind)[:40]}"
+    zone = meta.get("exchangeTimezoneName")
+    if instrument.asset_class is AssetClass.STOCK and zone != "America/New_York":
+        return f"Yahoo lists it on an exchange in {str(zone)[:40]}, not in the US"
+    return None
+
+
+def natives_of(asset_class: AssetClass, present: float) -> Mapping[Timeframe, Native]:
+    """Returns the timeframes of an asset class. `present` is the machine's time, from which Yahoo counts its reach."""
+    intraday = _SHORT if asset_class is AssetClass.STOCK else (*_SHORT, Timeframe.H1)
+    found = {}
+    for timeframe in intraday:
+        reach = _REACH[timeframe] - _MARGIN
+        found[timeframe] = Native(int(present) - reach, reach, DELAY)
+    return {**found, Timeframe.D1: _DAYS[asset_class]} if asset_class in _DAYS else found

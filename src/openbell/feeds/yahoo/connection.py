@@ -11,10 +11,10 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import ParamSpec, TypeVar
 
-from openbell.feeds.yahoo.library import CHART, Answer, Client
-from openbell.feeds.yahoo.wire import Chart, Malformed, read_chart
+from openbell.feeds.yahoo.library import CHART, YahooAnswer, YahooClient
+from openbell.feeds.yahoo.wire import Chart, MalformedChart, read_chart
 from openbell.market.errors import FeedUnavailable, OpenbellError
-from openbell.net.vendor_pace import Budget, backoff, retry_after
+from openbell.net.rates import Budget, backoff, retry_after
 from openbell.stores.threads import Threads
 
 log = logging.getLogger(__name__)
@@ -32,13 +32,13 @@ MAX_RETRY_AFTER = 30.0
 """The longest Retry-After, in seconds, for which a call waits; it raises at once if Yahoo sends a longer one."""
 
 
-class Connection:
+class YahooConnection:
     """One client of Yahoo, in at most two threads. Raises `FeedUnavailable`, never exceptions of yfinance."""
 
     def __init__(self, proxy: str = "", pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._proxy = proxy
         self._pause = pause
-        self._client: Client | None = None
+        self._client: YahooClient | None = None
         self._threads = Threads("yahoo")
         self._making = threading.Lock()
         self._budget = Budget(PER_MINUTE)
@@ -82,7 +82,7 @@ class Connection:
             else:
                 try:
                     return await self.in_thread(read_chart, answer.body, params["interval"])
-                except Malformed as why:
+                except MalformedChart as why:
                     fault, waits = f"its response cannot be read: {why}", 0.0
         raise FeedUnavailable(
             f"Yahoo does not respond ({fault}, {TRIES} tries): try again later; if this persists, check the network, and "
@@ -97,7 +97,7 @@ class Connection:
         if client is not None:
             client.close()
 
-    async def _get(self, url: str, params: Mapping[str, str]) -> Answer:
+    async def _get(self, url: str, params: Mapping[str, str]) -> YahooAnswer:
         """Sends one request, and those for a cookie if there is none. If cancelled, no further request is sent."""
         stop = threading.Event()
         self._budget.take(time.monotonic())
@@ -107,9 +107,9 @@ class Connection:
             stop.set()
             self._budget.answered({}, time.monotonic())
 
-    def _get_in_thread(self, url: str, params: Mapping[str, str], stop: threading.Event) -> Answer:
+    def _get_in_thread(self, url: str, params: Mapping[str, str], stop: threading.Event) -> YahooAnswer:
         with self._making:
-            self._client = client = self._client or Client(self._proxy)
+            self._client = client = self._client or YahooClient(self._proxy)
         return client.get(url, params, stop)
 
     async def _wait(self) -> None:

@@ -33,7 +33,7 @@ _COOKIE_REFUSED = frozenset({401, 403})
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class YahooAnswer:
     """An HTTP response."""
 
     status: int
@@ -48,12 +48,12 @@ class Stopped(Exception):
 class _Final(Exception):
     """A response to a request for a chart that another cookie would not change."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: YahooAnswer) -> None:
         super().__init__(answer.status)
         self.answer = answer
 
 
-class Client:
+class YahooClient:
     """yfinance's client with cookies of its own. `get` blocks: call it in a thread."""
 
     def __init__(self, proxy: str) -> None:
@@ -63,7 +63,7 @@ class Client:
         # Not YfData(…): that returns the same object, with the same cookies, to everyone in the process.
         self._data = type.__call__(data, self._session)
 
-    def get(self, url: str, params: Mapping[str, str], stop: threading.Event) -> Answer:
+    def get(self, url: str, params: Mapping[str, str], stop: threading.Event) -> YahooAnswer:
         """Returns the response; after `stop` is set, no further request is sent. Raises whatever yfinance raises."""
         self._running.stop = stop
         try:
@@ -117,7 +117,7 @@ def _session_class(base: Any) -> Any:
     class Session(base):  # type: ignore[misc] # curl_cffi is loaded at run time
         """A session that imitates a browser, limits every request in time, and stops when its caller is cancelled."""
 
-        def __init__(self, client: Client, proxy: str) -> None:
+        def __init__(self, client: YahooClient, proxy: str) -> None:
             super().__init__(impersonate="chrome")
             self._client = client
             self._proxy = proxy.rstrip("/") + "/" if proxy else ""
@@ -139,6 +139,6 @@ def _session_class(base: Any) -> Any:
     return Session
 
 
-def _answer(response: Any) -> Answer:
+def _answer(response: Any) -> YahooAnswer:
     headers = {name.lower(): value for name, value in response.headers.items() if value is not None}
-    return Answer(response.status_code, headers, response.content)
+    return YahooAnswer(response.status_code, headers, response.content)

@@ -1,4 +1,4 @@
-"""Parses the JSON of Yahoo's charts. Raises `Malformed` for any other JSON and `Refusal` for Yahoo's own errors."""
+"""Parses the JSON of Yahoo's charts. Raises `MalformedChart` for other JSON and `YahooRefusal` for Yahoo's own errors."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Values = npt.NDArray[np.float64]
 _PRICES = ("open", "high", "low", "close")
 
 
-class Malformed(Exception):
+class MalformedChart(Exception):
     """A response does not follow Yahoo's protocol; the text is the reason."""
 
 
-class Refusal(Exception):
+class YahooRefusal(Exception):
     """Yahoo returns an error instead of a chart; the text is its description."""
 
 
@@ -35,23 +35,23 @@ class Chart:
 
 
 def read_chart(body: bytes, interval: str) -> Chart:
-    """Returns the chart of a response. Raises `Malformed` and `Refusal`."""
+    """Returns the chart of a response. Raises `MalformedChart` and `YahooRefusal`."""
     try:
         chart = json.loads(body)["chart"]
     except (ValueError, RecursionError):
-        raise Malformed("not JSON") from None
+        raise MalformedChart("not JSON") from None
     except (KeyError, TypeError):
-        raise Malformed("JSON without a chart") from None
+        raise MalformedChart("JSON without a chart") from None
     try:
         if error := chart["error"]:
-            raise Refusal(str(error["description"])[:200])
+            raise YahooRefusal(str(error["description"])[:200])
         found = chart["result"][0]
         meta = found["meta"]
         if (bars := meta["dataGranularity"]) != interval:
-            raise Malformed(f"bars of {str(bars)[:20]} instead of {interval}")
+            raise MalformedChart(f"bars of {str(bars)[:20]} instead of {interval}")
         return _sorted(meta, found)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
-        raise Malformed("JSON of another shape") from None
+        raise MalformedChart("JSON of another shape") from None
 
 
 def _sorted(meta: Mapping[str, Any], found: Mapping[str, Any]) -> Chart:

@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.types import Scope, Send
 
-from openbell.charts.config.problems import Problem
+from openbell.charts.config.problems import ConfigProblem
 from openbell.gateway.guard.refusals import Headers, Refusal
 
 PREFIXES = ("/v1/tradingview/", "/v2/tradingview/", "/v3/tradingview/")
@@ -54,7 +54,7 @@ def failure(status: int, message: str | Sequence[Mapping[str, Any]], **headers: 
     return answer(status, {"message": message}, **headers)
 
 
-def invalid(problems: Sequence[Problem], given: Mapping[str, Any]) -> Answer:
+def invalid(problems: Sequence[ConfigProblem], given: Mapping[str, Any]) -> Answer:
     """Returns the error of a config with invalid fields; of an invalid symbol alone, the vendor's words."""
     if [each.field for each in problems] == ["symbol"]:
         return failure(422, "Invalid Symbol")

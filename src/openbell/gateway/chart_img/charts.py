@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
-from openbell.charts.config.plans import Plan
-from openbell.charts.config.problems import Problem
+from openbell.charts.config.choices import Plan
+from openbell.charts.config.problems import ConfigProblem
 from openbell.charts.config.reading import VENDOR, read_config
 from openbell.desk.desk import Desk
 from openbell.desk.pictures.chart_image.desk_instruments import desk_exchanges, desk_symbols
@@ -130,7 +130,7 @@ def _currency(symbol: str) -> str:
 def failed(error: OpenbellError, raw: Mapping[str, Any] | None = None) -> Answer:
     """Returns the response to an error; `raw` is the config of the request."""
     if isinstance(error, ConfigRefused):
-        return invalid([Problem(each["field"], each["message"]) for each in error.problems], raw or {})
+        return invalid([ConfigProblem(each["field"], each["message"]) for each in error.problems], raw or {})
     if isinstance(error, Refused):
         return failure(403, error.message)
     if isinstance(error, FeedUnavailable | CallTimeout):

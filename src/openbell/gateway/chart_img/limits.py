@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from math import ceil
 
-from openbell.charts.config.plans import Plan
+from openbell.charts.config.choices import Plan
 from openbell.gateway.guard.limits import Limits
 from openbell.gateway.guard.refusals import Refusal
 from openbell.net.rates import Rate

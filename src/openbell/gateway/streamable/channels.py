@@ -18,8 +18,8 @@ from openbell.desk.events.supervision import Supervisor
 from openbell.gateway.streamable import wire
 from openbell.market.errors import OpenbellError
 from openbell.signals.crossing_alerts import METHOD as SIGNALS
-from openbell.trading.inbox import METHOD as ALERTS
-from openbell.trading.inbox import QUEUE_MOST, QUEUE_SECONDS
+from openbell.trading.alerts import ALERT_TRIGGERED as ALERTS
+from openbell.trading.alerts import QUEUE_MOST, QUEUE_SECONDS
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from openbell.desk.events.leases import LeasesInRecords
 from openbell.desk.events.supervision import State, WorkStatus
 from openbell.gateway.outbound import Outbound
 from openbell.market.errors import OutboundFailed, OutboundRefused
-from openbell.net.vendor_pace import retry_after
+from openbell.net.rates import retry_after
 from openbell.stores.port import Lease
 from openbell.stores.records import webhooks as queries
 from openbell.stores.records.journal import in_view

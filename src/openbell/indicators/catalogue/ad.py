@@ -5,13 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.money_flow import money_flow
 from openbell.indicators.spec import Indicator
-from openbell.market.bars import Bars
+from openbell.market.bars import Bars, Values
 
 
 def _compute(bars: Bars) -> Channels:
     return Channels(lines=(Line("AD", np.cumsum(money_flow(bars))),))
+
+
+def money_flow(bars: Bars) -> Values:
+    """Volumes times the position of each close in its range, from −1 at the low to 1 at the high; 0 without a range."""
+    height = bars.high - bars.low
+    lean = (bars.close - bars.low) - (bars.high - bars.close)
+    return np.divide(lean, height, out=np.zeros(len(bars)), where=height > 0.0) * bars.volume
 
 
 INDICATOR = Indicator(

@@ -8,8 +8,7 @@ from openbell.indicators.averages import wilder
 from openbell.indicators.catalogue.atr import true_range
 from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.float_ties import above
-from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.spec import Indicator, LinePair, Parameter
 from openbell.market.bars import Bars, Values
 
 

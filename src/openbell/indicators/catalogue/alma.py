@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import exp
 
+from openbell.indicators.averages import shares, weighted_average
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.weighted import shares, weighted_average
 from openbell.market.bars import Bars
 
 

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.spec import Indicator, LinePair, Parameter
 from openbell.market.bars import Bars, Values
 
 

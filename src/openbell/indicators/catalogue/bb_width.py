@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.sums import mean_and_deviation
+from openbell.indicators.windows import mean_and_deviation
 from openbell.market.bars import Bars
 
 PARAMETERS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openbell.indicators.averages import sma_and_deviation
-from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.channels import Channels, FilledBand, Line
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -17,7 +17,7 @@ def bbands(close: Values, period: int, std_dev: float) -> tuple[Values, Values, 
 def _compute(bars: Bars, period: int, std_dev: float) -> Channels:
     upper, middle, lower = bbands(bars.close, period, std_dev)
     return Channels(
-        lines=(Line("upper", upper), Line("middle", middle), Line("lower", lower)), fills=(Fill(upper, lower),)
+        lines=(Line("upper", upper), Line("middle", middle), Line("lower", lower)), fills=(FilledBand(upper, lower),)
     )
 
 

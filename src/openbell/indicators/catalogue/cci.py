@@ -7,7 +7,7 @@ import numpy as np
 from openbell.indicators.channels import Channels, Line, bounds
 from openbell.indicators.float_ties import above
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.sums import Offsets, total
+from openbell.indicators.windows import Offsets, total
 from openbell.market.bars import Bars, Values
 
 UNIT = 0.015

@@ -11,8 +11,8 @@ from math import nan
 
 import numpy as np
 
+from openbell.indicators.catalogue.ad import money_flow
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.money_flow import money_flow
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 

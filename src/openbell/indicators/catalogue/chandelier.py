@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from openbell.indicators.catalogue.atr import atr
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.highs_and_lows import highest, lowest
 from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import highest, lowest
 from openbell.market.bars import Bars
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Level, Line
-from openbell.indicators.highs_and_lows import highest, lowest
 from openbell.indicators.spec import Indicator
+from openbell.indicators.windows import highest, lowest
 from openbell.market.bars import Bars
 
 AVERAGE, RANGE = 34, 30

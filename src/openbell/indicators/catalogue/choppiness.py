@@ -8,9 +8,8 @@ import numpy as np
 
 from openbell.indicators.catalogue.atr import true_range
 from openbell.indicators.channels import Channels, Level, Line
-from openbell.indicators.highs_and_lows import highest, lowest
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.windows import window_sum
+from openbell.indicators.windows import highest, lowest, window_sum
 from openbell.market.bars import Bars, Values
 
 

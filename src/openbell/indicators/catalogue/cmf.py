@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from openbell.indicators.catalogue.ad import money_flow
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.money_flow import money_flow
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars, Values

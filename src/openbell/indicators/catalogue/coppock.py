@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from openbell.indicators.averages import linear_weights
 from openbell.indicators.catalogue.roc import roc
 from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.sums import weighted_sum
-from openbell.indicators.weighted import linear_weights
+from openbell.indicators.windows import weighted_sum
 from openbell.market.bars import Bars
 
 

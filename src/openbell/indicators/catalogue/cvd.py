@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.day_sums import day_starts, day_sums
-from openbell.indicators.regular_hours import session_days
+from openbell.indicators.regular_hours import day_starts, day_sums, session_days
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 from openbell.market.extras import Extra

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from openbell.indicators.average_methods import METHOD, average
-from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.averages import METHOD, average_by
+from openbell.indicators.channels import Channels, FilledBand, Line
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
 
 def _compute(bars: Bars, length: int, upper: float, lower: float, method: str) -> Channels:
-    middle = average(bars.close, length, method)
+    middle = average_by(bars.close, length, method)
     top, bottom = middle * (1.0 + upper / 100.0), middle * (1.0 - lower / 100.0)
     return Channels(
-        lines=(Line("upper", top), Line("middle", middle), Line("lower", bottom)), fills=(Fill(top, bottom),)
+        lines=(Line("upper", top), Line("middle", middle), Line("lower", bottom)), fills=(FilledBand(top, bottom),)
     )
 
 

@@ -11,10 +11,9 @@ import numpy as np
 
 from openbell.indicators.channels import Channels, Line, bounds
 from openbell.indicators.float_ties import above
-from openbell.indicators.highs_and_lows import highest, lowest
-from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.spec import Indicator, LinePair, Parameter
 from openbell.indicators.ta_lib import talib
+from openbell.indicators.windows import highest, lowest
 from openbell.market.bars import Bars, Values
 
 LIMIT, LIMITED = 0.99, 0.999

@@ -14,9 +14,9 @@ import numpy as np
 
 from openbell.indicators.channels import Channels, Direction, Line, Signal
 from openbell.indicators.displacement import shifted_later
-from openbell.indicators.highs_and_lows import highest
 from openbell.indicators.rules import LazySignals, Rule, array_signals
 from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import highest
 from openbell.market.bars import Bars, Values
 
 PLATEAU = 4

@@ -10,11 +10,11 @@ from math import log2
 
 import numpy as np
 
-from openbell.indicators.adaptive import adaptive_average
+from openbell.indicators.averages import adaptive_average
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.highs_and_lows import highest, lowest
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.indicators.ta_lib import talib
+from openbell.indicators.windows import highest, lowest
 from openbell.market.bars import Bars, Values
 
 RATE = 4.6

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.flips import SIGNALS, flips
 from openbell.indicators.float_ties import above
+from openbell.indicators.rules import FLIP_SIGNALS, flips
 from openbell.indicators.spec import Indicator
 from openbell.indicators.ta_lib import talib
 from openbell.market.bars import Bars
@@ -30,5 +30,5 @@ INDICATOR = Indicator(
     warmup=lambda: 1,
     aliases=("ha",),
     inputs=("open", "high", "low", "close"),
-    signals=SIGNALS,
+    signals=FLIP_SIGNALS,
 )

@@ -17,7 +17,7 @@ import numpy as np
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.regular_hours import session_days, session_rows
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.sums import offset_and_deviation
+from openbell.indicators.windows import offset_and_deviation
 from openbell.market.bars import Bars, Values
 from openbell.market.instruments import AssetClass
 from openbell.market.session_table import Times

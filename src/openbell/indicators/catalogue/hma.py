@@ -6,9 +6,9 @@ from math import isqrt
 
 import numpy as np
 
+from openbell.indicators.averages import linear_weights, weighted_average
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.weighted import linear_weights, weighted_average
 from openbell.market.bars import Bars
 
 

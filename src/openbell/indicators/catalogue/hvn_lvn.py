@@ -7,9 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from openbell.indicators.channels import Channels, Level
-from openbell.indicators.profiles import WIDEST, PriceRows, one_session
+from openbell.indicators.profiles import EQUAL, WIDEST, PriceRows, one_session
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.value_area import EQUAL
 from openbell.market.bars import Bars, Values
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.channels import Channels, FilledBand, Line
 from openbell.indicators.displacement import beyond_the_last, shifted_later
-from openbell.indicators.highs_and_lows import middle
-from openbell.indicators.line_pairs import LinePair, Unit
-from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.spec import Indicator, LinePair, Parameter, Unit
+from openbell.indicators.windows import middle
 from openbell.market.bars import Bars, Values
 
 
@@ -38,7 +37,7 @@ def _compute(bars: Bars, conversion: int, base: int, span: int, displacement: in
             Line("Span B", span_b, ahead_b),
             Line("Lagging", _shifted_earlier(bars.close, by)),
         ),
-        fills=(Fill(span_a, span_b, (ahead_a, ahead_b)),),
+        fills=(FilledBand(span_a, span_b, (ahead_a, ahead_b)),),
     )
 
 

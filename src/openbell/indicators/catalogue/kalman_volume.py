@@ -15,9 +15,8 @@ import numpy as np
 from openbell.indicators.catalogue.hma import hull_weights
 from openbell.indicators.channels import ZERO, Channels, Direction, Level, Line
 from openbell.indicators.float_ties import OSCILLATOR, above, below
-from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.rules import Rule, array_signals, crosses_above
-from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.spec import Indicator, LinePair, Parameter
 from openbell.indicators.windows import window_mean, window_sum
 from openbell.market.bars import Bars, Values
 

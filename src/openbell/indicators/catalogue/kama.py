@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from openbell.indicators.adaptive import adaptive_average
+from openbell.indicators.averages import adaptive_average
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.displacement import shifted_later
 from openbell.indicators.spec import Indicator, Parameter

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from openbell.indicators.averages import ema
 from openbell.indicators.catalogue.atr import atr
-from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.channels import Channels, FilledBand, Line
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -22,7 +22,7 @@ def keltner(bars: Bars, length: int, multiplier: float, atr_length: int) -> tupl
 def _compute(bars: Bars, length: int, multiplier: float, atr_length: int) -> Channels:
     upper, middle, lower = keltner(bars, length, multiplier, atr_length)
     return Channels(
-        lines=(Line("upper", upper), Line("middle", middle), Line("lower", lower)), fills=(Fill(upper, lower),)
+        lines=(Line("upper", upper), Line("middle", middle), Line("lower", lower)), fills=(FilledBand(upper, lower),)
     )
 
 

@@ -7,8 +7,7 @@ import numpy as np
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.float_ties import at_least
-from openbell.indicators.line_pairs import LinePair, Unit
-from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.spec import Indicator, LinePair, Parameter, Unit
 from openbell.market.bars import Bars, Values
 
 

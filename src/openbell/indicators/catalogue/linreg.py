@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from openbell.indicators.averages import linear_weights, weighted_average
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.weighted import linear_weights, weighted_average
 from openbell.market.bars import Bars
 
 

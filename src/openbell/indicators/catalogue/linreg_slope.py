@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+from openbell.indicators.averages import weighted_steps
 from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.regression import places
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.weighted import weighted_steps
 from openbell.market.bars import Bars
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.channels import Channels, FilledBand, Line
 from openbell.indicators.displacement import MAX_OFFSET, shifted_later
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.indicators.windows import window_mean
@@ -12,7 +12,7 @@ from openbell.market.bars import Bars
 def _compute(bars: Bars, upper_length: int, lower_length: int, upper_offset: int, lower_offset: int) -> Channels:
     upper = shifted_later(window_mean(bars.high, upper_length), upper_offset)
     lower = shifted_later(window_mean(bars.low, lower_length), lower_offset)
-    return Channels(lines=(Line("upper", upper), Line("lower", lower)), fills=(Fill(upper, lower),))
+    return Channels(lines=(Line("upper", upper), Line("lower", lower)), fills=(FilledBand(upper, lower),))
 
 
 def _warmup(upper_length: int, lower_length: int, upper_offset: int, lower_offset: int) -> int:

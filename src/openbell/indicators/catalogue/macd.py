@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.line_pairs import LinePair, Unit
-from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.spec import Indicator, LinePair, Parameter, Unit
 from openbell.market.bars import Bars, Values
 
 PARAMETERS = (

@@ -9,9 +9,8 @@ import numpy as np
 
 from openbell.indicators.channels import Channels, Level
 from openbell.indicators.float_ties import at_least, at_most
-from openbell.indicators.profiles import SESSION_PARAMETERS, PriceRows, finer_bars, profiled_sessions
+from openbell.indicators.profiles import SESSION_PARAMETERS, PriceRows, control_row, finer_bars, profiled_sessions
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.value_area import control_row
 from openbell.market.bars import Bars
 
 

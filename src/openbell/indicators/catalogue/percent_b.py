@@ -7,7 +7,7 @@ import numpy as np
 from openbell.indicators.catalogue.bb_width import PARAMETERS
 from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.spec import Indicator
-from openbell.indicators.sums import offset_and_deviation
+from openbell.indicators.windows import offset_and_deviation
 from openbell.market.bars import Bars
 
 

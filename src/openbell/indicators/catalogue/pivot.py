@@ -14,8 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.day_sums import day_starts
-from openbell.indicators.regular_hours import calendar_number, session_days
+from openbell.indicators.regular_hours import calendar_number, day_starts, session_days
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 from openbell.market.session_table import Times

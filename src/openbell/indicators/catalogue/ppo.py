@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.spec import Indicator, LinePair, Parameter
 from openbell.market.bars import Bars, Values
 
 

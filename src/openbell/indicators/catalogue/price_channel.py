@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.highs_and_lows import highest, lowest
+from openbell.indicators.channels import Channels, FilledBand, Line
 from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import highest, lowest
 from openbell.market.bars import Bars
 
 
 def _compute(bars: Bars, length: int) -> Channels:
     upper, lower = highest(bars.high, length), lowest(bars.low, length)
-    return Channels(lines=(Line("upper", upper), Line("lower", lower)), fills=(Fill(upper, lower),))
+    return Channels(lines=(Line("upper", upper), Line("lower", lower)), fills=(FilledBand(upper, lower),))
 
 
 INDICATOR = Indicator(

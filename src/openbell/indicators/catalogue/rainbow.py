@@ -10,10 +10,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.highs_and_lows import highest, lowest
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.sums import total
-from openbell.indicators.windows import window_mean
+from openbell.indicators.windows import highest, lowest, total, window_mean
 from openbell.market.bars import Bars, Values
 
 

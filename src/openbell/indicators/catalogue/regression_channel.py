@@ -6,7 +6,7 @@ close.
 
 from __future__ import annotations
 
-from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.channels import Channels, FilledBand, Line
 from openbell.indicators.regression import regression
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
@@ -21,7 +21,7 @@ def _compute(bars: Bars, length: int, deviations: float) -> Channels:
         Line("lower", lower),
         Line("slope", 100.0 * rise / bars.close),
     )
-    return Channels(lines=lines, fills=(Fill(upper, lower),))
+    return Channels(lines=lines, fills=(FilledBand(upper, lower),))
 
 
 INDICATOR = Indicator(

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from openbell.indicators.catalogue.rsi import rsi
 from openbell.indicators.channels import Channels, Direction, Line, bounds
 from openbell.indicators.float_ties import OSCILLATOR, at_least, at_most
-from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.oscillators import money_flow_index, stochastic
 from openbell.indicators.rules import Rule, array_signals, becomes, crosses_above
-from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.spec import Indicator, LinePair, Parameter
 from openbell.market.bars import Bars, Values
 
 STOCH_OVERBOUGHT, STOCH_OVERSOLD = 80.0, 20.0

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.spec import Indicator, LinePair, Parameter
 from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars, Values
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.flips import SIGNALS, flips
 from openbell.indicators.float_ties import TOLERANCE
+from openbell.indicators.rules import FLIP_SIGNALS, flips
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -98,5 +98,5 @@ INDICATOR = Indicator(
     ),
     aliases=("parabolic_sar", "psar", "parabolic", "parabolic_stop_and_reverse"),
     inputs=("high", "low", "close"),
-    signals=SIGNALS,
+    signals=FLIP_SIGNALS,
 )

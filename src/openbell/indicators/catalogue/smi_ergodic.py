@@ -5,8 +5,7 @@ from __future__ import annotations
 from openbell.indicators.averages import ema
 from openbell.indicators.catalogue.tsi import true_strength
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.spec import Indicator, LinePair, Parameter
 from openbell.market.bars import Bars, Values
 
 PARAMETERS = (

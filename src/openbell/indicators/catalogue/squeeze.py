@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from openbell.indicators.catalogue.atr import true_range
 from openbell.indicators.channels import ZERO, Channels, Direction, Line
 from openbell.indicators.float_ties import above
-from openbell.indicators.highs_and_lows import middle
 from openbell.indicators.rules import Rule, array_signals, becomes
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.sums import mean_and_deviation, weighted_sum
-from openbell.indicators.windows import window_sum
+from openbell.indicators.windows import mean_and_deviation, middle, weighted_sum, window_sum
 from openbell.market.bars import Bars, Values
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.sums import offset_and_deviation
+from openbell.indicators.windows import offset_and_deviation
 from openbell.market.bars import Bars
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from openbell.indicators.average_methods import METHOD
-from openbell.indicators.average_methods import average as average_of
+from openbell.indicators.averages import METHOD, average_by
 from openbell.indicators.catalogue.std_error import error_per_deviation
-from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.channels import Channels, FilledBand, Line
 from openbell.indicators.regression import regression
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
@@ -13,10 +12,10 @@ from openbell.market.bars import Bars
 
 def _compute(bars: Bars, length: int, errors: float, average: int, method: str) -> Channels:
     end, deviation, _ = regression(bars.close, length)
-    middle = average_of(end, average, method)
-    width = errors * error_per_deviation(length) * average_of(deviation, average, method)
+    middle = average_by(end, average, method)
+    width = errors * error_per_deviation(length) * average_by(deviation, average, method)
     lines = (Line("upper", middle + width), Line("middle", middle), Line("lower", middle - width))
-    return Channels(lines=lines, fills=(Fill(lines[0].values, lines[2].values),))
+    return Channels(lines=lines, fills=(FilledBand(lines[0].values, lines[2].values),))
 
 
 INDICATOR = Indicator(

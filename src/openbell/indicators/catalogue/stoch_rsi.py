@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Line, bounds
-from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.oscillators import stochastic_rsi, stochastic_rsi_start
-from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.spec import Indicator, LinePair, Parameter
 from openbell.market.bars import Bars
 
 

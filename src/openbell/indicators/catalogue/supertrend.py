@@ -12,8 +12,8 @@ import numpy as np
 
 from openbell.indicators.catalogue.atr import atr
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.flips import SIGNALS, flips
 from openbell.indicators.float_ties import TOLERANCE
+from openbell.indicators.rules import FLIP_SIGNALS, flips
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -69,5 +69,5 @@ INDICATOR = Indicator(
     ),
     aliases=("st",),
     inputs=("high", "low", "close"),
-    signals=SIGNALS,
+    signals=FLIP_SIGNALS,
 )

@@ -10,7 +10,7 @@ from math import log
 
 import numpy as np
 
-from openbell.indicators.annual import DAYS, log_ratio, per_year
+from openbell.indicators.catalogue.volatility_close import DAYS, log_ratio, per_year
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.indicators.windows import window_sum

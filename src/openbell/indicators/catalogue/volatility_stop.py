@@ -13,8 +13,8 @@ import numpy as np
 
 from openbell.indicators.catalogue.atr import atr
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.flips import SIGNALS, flips
 from openbell.indicators.float_ties import TOLERANCE
+from openbell.indicators.rules import FLIP_SIGNALS, flips
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
@@ -61,7 +61,7 @@ INDICATOR = Indicator(
     parameters=(Parameter("length", 20, 1, 500), Parameter("multiplier", 2.0, 0.1, 20.0, aliases=("factor",))),
     aliases=("vstop",),
     inputs=("high", "low", "close"),
-    signals=SIGNALS,
+    signals=FLIP_SIGNALS,
     differs=(
         "It begins with the first average true range. TradingView begins at the first bar, with the true range of each bar "
         "until there is an average, so that the first stops can differ."

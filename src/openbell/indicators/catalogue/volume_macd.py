@@ -5,8 +5,7 @@ from __future__ import annotations
 from openbell.indicators.averages import ema
 from openbell.indicators.catalogue.macd import PARAMETERS
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.line_pairs import LinePair, Unit
-from openbell.indicators.spec import Indicator
+from openbell.indicators.spec import Indicator, LinePair, Unit
 from openbell.indicators.windows import window_weighted_mean
 from openbell.market.bars import Bars
 

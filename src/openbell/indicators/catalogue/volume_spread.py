@@ -12,10 +12,9 @@ import numpy as np
 
 from openbell.indicators.channels import Channels, Direction, Level, Line
 from openbell.indicators.float_ties import OSCILLATOR, at_least, at_most
-from openbell.indicators.highs_and_lows import highest
 from openbell.indicators.rules import Rule, array_signals
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.windows import window_mean
+from openbell.indicators.windows import highest, window_mean
 from openbell.market.bars import Bars, Values
 
 SIGNALS = {

@@ -6,8 +6,7 @@ import numpy as np
 
 from openbell.indicators.catalogue.atr import true_range
 from openbell.indicators.channels import Channels, Level, Line
-from openbell.indicators.line_pairs import LinePair
-from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.spec import Indicator, LinePair, Parameter
 from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars, Values
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.day_sums import day_starts, day_sums
-from openbell.indicators.regular_hours import regular_part, session_days, typical_price
+from openbell.indicators.regular_hours import day_starts, day_sums, regular_part, session_days, typical_price
 from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars, Values
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.day_sums import day_starts, day_sums
-from openbell.indicators.regular_hours import session_days, typical_price
+from openbell.indicators.channels import Channels, FilledBand, Line
+from openbell.indicators.regular_hours import day_starts, day_sums, session_days, typical_price
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -44,7 +43,7 @@ def _previous(values: Values) -> Values:
 def _compute(bars: Bars, regular: Bars, multiplier: float) -> Channels:
     upper, middle, lower = vwap_bands(bars, regular, multiplier)
     return Channels(
-        lines=(Line("upper", upper), Line("middle", middle), Line("lower", lower)), fills=(Fill(upper, lower),)
+        lines=(Line("upper", upper), Line("middle", middle), Line("lower", lower)), fills=(FilledBand(upper, lower),)
     )
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from openbell.indicators.averages import ema
 from openbell.indicators.channels import Channels, Direction, Line, bounds
 from openbell.indicators.float_ties import OSCILLATOR, above, at_least, at_most, below
-from openbell.indicators.line_pairs import LinePair
 from openbell.indicators.rules import Rule, array_signals, crosses_above
-from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.waves import wave_trend, wave_warmup
+from openbell.indicators.spec import Indicator, LinePair, Parameter
+from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars, Values
 
 OVERBOUGHT, OVERSOLD = 53.0, -53.0
+UNIT = 0.015
+SLOW = 3
+"""WT2 is the simple average of this many values of WT1."""
 
 
 def _compute(bars: Bars, channel_length: int, average_length: int) -> Channels:
@@ -36,6 +41,22 @@ def _rules(before: Sequence[Values], now: Sequence[Values]) -> Sequence[Rule]:
         ("cross_up", up & above(slow, OVERSOLD, OSCILLATOR), slow),
         ("cross_down", down & below(slow, OVERBOUGHT, OSCILLATOR), slow),
     )
+
+
+def wave_trend(bars: Bars, channel_length: int, average_length: int) -> tuple[Values, Values]:
+    """WT1 and WT2; 0 while the price does not move."""
+    price = (bars.high + bars.low + bars.close) / 3.0
+    moved = price - price[:1]
+    distance = moved - ema(moved, channel_length)
+    usual = ema(np.abs(distance), channel_length)
+    index = np.divide(distance, UNIT * usual, out=0.0 * usual, where=above(usual, 0.0, price))
+    fast = ema(index, average_length)
+    return fast, window_sum(fast, SLOW) / SLOW
+
+
+def wave_warmup(channel_length: int, average_length: int) -> int:
+    """The number of bars up to the first WT2."""
+    return 2 * (channel_length - 1) + (average_length - 1) + SLOW
 
 
 INDICATOR = Indicator(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line, bounds
-from openbell.indicators.highs_and_lows import highest, lowest
 from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import highest, lowest
 from openbell.market.bars import Bars, Values
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from openbell.market.durations import in_words
+from openbell.market.plural import in_words
 from openbell.servers.arche.shapes import Bar, Quote
 
 _KINDS = {

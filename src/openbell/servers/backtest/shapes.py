@@ -7,8 +7,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from openbell.backtest.outcome import TradeOutcome, outcome_of
-from openbell.backtest.periods import Month, Period
+from openbell.backtest.outcome import Period, PeriodMonth, TradeOutcome, outcome_of
 from openbell.backtest.runs import Backtest
 from openbell.market.clock import iso
 from openbell.protocol.numbers import Computed
@@ -155,5 +154,5 @@ def period_fields(found: Period) -> PeriodTotals:
     }
 
 
-def _month(month: Month | None) -> MonthReturn | None:
+def _month(month: PeriodMonth | None) -> MonthReturn | None:
     return None if month is None else {"month": month.name, "total_return": month.total_return}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
-from openbell.charts.config.choices import THEMES
-from openbell.charts.config.plans import PLANS
+from openbell.charts.config.choices import PLANS, THEMES
 from openbell.market.errors import InvalidParameter, InvalidTimeframe
 from openbell.market.nearest import check_one_of
 from openbell.market.timeframes import CHART, name_of, parse_timeframe

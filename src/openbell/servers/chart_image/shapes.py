@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from openbell.charts.config.choices import FORMATS, THEMES
-from openbell.charts.config.plans import PLANS
+from openbell.charts.config.choices import FORMATS, PLANS, THEMES
 from openbell.protocol.numbers import Exact
 from openbell.protocol.tool import Absent, Arguments, without_default
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from openbell import __version__
 from openbell.market.clock import iso
-from openbell.market.durations import in_words
 from openbell.market.errors import StoreError
 from openbell.market.instruments import AssetClass
-from openbell.market.sessions import Phase, Session, eastern, next_open, session_on, stock_phase
+from openbell.market.plural import in_words
+from openbell.market.sessions import Phase, StockSession, eastern, next_open, session_on, stock_phase
 from openbell.market.timeframes import SHORT
 from openbell.protocol.call import Call, Result
 from openbell.protocol.session import Scope
@@ -53,7 +53,7 @@ async def check_market_status(call: Call, _given: NoArguments) -> Result[shapes.
     return Result(status)
 
 
-def _changes_in(now: float, upcoming: Session | None, closing: int | None, *, is_open: bool) -> str:
+def _changes_in(now: float, upcoming: StockSession | None, closing: int | None, *, is_open: bool) -> str:
     """Returns `opens in 4 hours and 26 minutes`, or when regular hours close."""
     if is_open and closing is not None:
         return f"closes in {_left(closing - now)}"

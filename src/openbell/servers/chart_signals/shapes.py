@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from openbell.market.timeframes import Timeframe
 from openbell.protocol.numbers import Computed, Exact
 from openbell.protocol.stated import Stated
-from openbell.signals.crossings import Crossings
+from openbell.signals.crossings import SignalCrossings
 
 TIMEFRAMES = {"1min": Timeframe.M1, "5min": Timeframe.M5, "15min": Timeframe.M15, "1hour": Timeframe.H1}
 
@@ -48,8 +48,8 @@ class SnapshotShape(PreviousShape):
 
 
 _CROSSINGS: dict[str, Any] = {
-    "properties": {each.name: {"type": "boolean"} for each in fields(Crossings)},
-    "required": [each.name for each in fields(Crossings)],
+    "properties": {each.name: {"type": "boolean"} for each in fields(SignalCrossings)},
+    "required": [each.name for each in fields(SignalCrossings)],
     "type": "object",
 }
 CrossingsShape = Annotated[dict[str, bool], WithJsonSchema(_CROSSINGS)]

@@ -24,11 +24,11 @@ from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.stated import stated
 from openbell.protocol.tool import Arguments, Reads, Tool
 from openbell.servers.chart_signals import shapes
-from openbell.signals.crossings import NEEDED, Snapshot
+from openbell.signals.crossings import NEEDED, SignalSnapshot
 
 if TYPE_CHECKING:
     from openbell.desk.quotes.signals import WatchedRow
-    from openbell.signals.reading import Reading
+    from openbell.signals.crossings import SignalReading
     from openbell.signals.series import SignalSeries
 
 NOT_READY = f"insufficient bars (need {NEEDED}+)"
@@ -64,7 +64,7 @@ async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalRe
     basis = on_bars(reading.instrument, end, facts, reading.note)
     if reading.signals is None or reading.series is None:
         return Result(_noted({"ready": False, "reason": NOT_READY}, reading.note), basis)
-    from openbell.signals.reading import read
+    from openbell.signals.crossings import read
 
     signals, own = reading.signals, timeframe is Timeframe.M1 or facts.are_native(timeframe)
     shown: shapes.SignalResponse = {
@@ -91,7 +91,7 @@ def _noted(shown: shapes.SignalResponse, note: str | None) -> shapes.SignalRespo
     return {**shown, "note": note} if note else shown
 
 
-def _reading(found: Reading, *, squeezed: bool) -> shapes.ReadingShape:
+def _reading(found: SignalReading, *, squeezed: bool) -> shapes.ReadingShape:
     return {
         "rsi": found.rsi,
         "macd": found.macd,
@@ -110,7 +110,7 @@ def _last_crossings(series: SignalSeries) -> dict[str, shapes.LastCrossing | Non
     }
 
 
-def _shape(snapshot: Snapshot, *, own: bool) -> shapes.PreviousShape:
+def _shape(snapshot: SignalSnapshot, *, own: bool) -> shapes.PreviousShape:
     """Returns a snapshot; `own`: its volume is the feed's own, not a sum."""
     return {
         "price": snapshot.price,

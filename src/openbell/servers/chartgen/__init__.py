@@ -7,7 +7,7 @@ from openbell.protocol.service import Service
 from openbell.protocol.session import Scope
 from openbell.servers.chartgen import alerts, charting, orders
 from openbell.signals.crossing_alerts import METHOD as SIGNALS
-from openbell.trading.inbox import METHOD as ALERTS
+from openbell.trading.alerts import ALERT_TRIGGERED as ALERTS
 
 SERVICE = Service(
     name="chartgen",

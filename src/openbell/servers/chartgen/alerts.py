@@ -28,7 +28,7 @@ from openbell.servers.chartgen.shapes import DEFAULT_TIMEFRAME, choice, short_na
 
 if TYPE_CHECKING:
     from openbell.desk.alerts.service import Condition
-    from openbell.trading.inbox import Filter
+    from openbell.trading.alerts import AlertFilter
 
 TYPES = ("price_above", "price_below", "indicator_signal")
 STATUSES = ("active", "fired", "all")
@@ -183,12 +183,12 @@ async def get_notifications(call: Call, given: NotificationsInput) -> Result[sha
 
 async def subscribe_notifications(call: Call, given: SubscribeInput) -> Result[shapes.SubscribedResponse]:
     """Push fired alerts as notifications/alert_triggered."""
-    from openbell.trading.inbox import Filter
+    from openbell.trading.alerts import AlertFilter
 
     for name in given.alert_types or []:
         check_one_of("alert_types", name, TYPES)
     symbols = frozenset(parse(symbol).symbol for symbol in given.symbols or [])
-    wanted = Filter(symbols, frozenset(given.alert_types or []))
+    wanted = AlertFilter(symbols, frozenset(given.alert_types or []))
     made = await call.desk.trading.inbox.subscribe(call.principal, wanted)
     return Result({"subscribed": True, "subscription": _filter_shape(made.filter, made.created_at)})
 
@@ -209,7 +209,7 @@ async def list_subscriptions(call: Call, _given: NoArguments) -> Result[shapes.S
     )
 
 
-def _filter_shape(wanted: Filter, created_at: float) -> shapes.FilterShape:
+def _filter_shape(wanted: AlertFilter, created_at: float) -> shapes.FilterShape:
     return {
         "symbols": sorted(wanted.symbols),
         "alert_types": sorted(wanted.alert_types),

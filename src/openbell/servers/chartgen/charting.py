@@ -19,7 +19,7 @@ from openbell.charts.choices import (
     STYLES,
     THEME_NAMES,
 )
-from openbell.indicators.bounds import MAX_INDICATORS
+from openbell.indicators.registry import MAX_INDICATORS
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, InvalidParameter, InvalidSymbol, Refused, StoreError, UnknownSymbol
 from openbell.market.nearest import check_one_of
@@ -112,9 +112,9 @@ class CatalogueInput(Arguments):
 
 async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[str, Any]]:
     """Return a picture, its numbers, or both."""
-    from openbell.charts.indicator_styles import parse_styled
     from openbell.charts.look import Look
     from openbell.charts.payload import series, summary
+    from openbell.charts.styles import parse_styled
     from openbell.charts.time_axis import unused_zone_note
     from openbell.charts.zones import zone_called
     from openbell.desk.pictures.charts import title_of

@@ -34,11 +34,11 @@ from openbell.servers.chartgen.shapes import choice
 from openbell.trading import amounts
 from openbell.trading.accounts import AccountNotFound
 from openbell.trading.broker import BrokerError
-from openbell.trading.orders import Force, Kind, Order, Side
+from openbell.trading.orders import Force, Order, OrderKind, Side
 from openbell.trading.request import request
 
 SIDES = [each.value for each in Side]
-KINDS = [each.value for each in Kind]
+KINDS = [each.value for each in OrderKind]
 FORCES = [each.value for each in Force]
 FILTERS = ("open", "all")
 Quantity = Annotated[float | str, Field(description="number or decimal text")]
@@ -93,7 +93,7 @@ async def place_order(call: Call, given: OrderInput) -> Result[shapes.OrderShape
     asked = request(
         instrument,
         Side(side),
-        Kind(kind),
+        OrderKind(kind),
         given.quantity,
         time_in_force=Force(force),
         price=given.price,

@@ -16,9 +16,8 @@ from openbell.protocol.pages import Pagination
 from openbell.protocol.stated import StatedOfAccount
 from openbell.servers.chartgen.received import ReceivedShape
 from openbell.trading import amounts
-from openbell.trading.alert_progress import AlertProgress
-from openbell.trading.alerts import Alert
-from openbell.trading.fill_times import FillTime
+from openbell.trading.alerts import Alert, AlertProgress
+from openbell.trading.fills import FillTime
 from openbell.trading.orders import Order
 
 

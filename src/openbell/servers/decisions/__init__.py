@@ -6,7 +6,7 @@ from openbell.market.errors import CallTimeout, InputError, InvalidSymbol, Refus
 from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.service import Service
 from openbell.servers.decisions import tools
-from openbell.trading.errors import InvalidAction, InvalidConfidence, ReasoningTooLong
+from openbell.trading.request import InvalidAction, InvalidConfidence, ReasoningTooLong
 
 SERVICE = Service(
     name="decisions-mcp",

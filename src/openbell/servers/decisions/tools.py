@@ -19,7 +19,7 @@ from openbell.protocol.pages import Pagination, pagination
 from openbell.protocol.session import Scope
 from openbell.protocol.storable import Anything, require_storable
 from openbell.protocol.tool import Absent, Arguments, Effect, Reads, Tool, without_default
-from openbell.trading.errors import InvalidAction, InvalidConfidence, ReasoningTooLong
+from openbell.trading.request import InvalidAction, InvalidConfidence, ReasoningTooLong
 
 ACTIONS = ("BUY", "SELL", "HOLD")
 Finite = Annotated[float, Field(allow_inf_nan=False)]

@@ -25,9 +25,7 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.market.instruments import parse
-from openbell.market.percent_change import percent_change
-from openbell.market.previous_close import RegularClose
-from openbell.market.price_history import PERIODS
+from openbell.market.price_history import PERIODS, RegularClose, percent_change
 from openbell.market.provenance import BarFacts
 from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars

@@ -18,7 +18,7 @@ from openbell.protocol.service import Service
 from openbell.servers.portfolio import tools
 from openbell.trading.accounts import AccountNotFound
 from openbell.trading.broker import BrokerError
-from openbell.trading.errors import InvalidSide, InvalidSize
+from openbell.trading.request import InvalidSide, InvalidSize
 
 SERVICE = Service(
     name="portfolio-mcp",

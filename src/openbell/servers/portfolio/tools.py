@@ -30,9 +30,8 @@ from openbell.servers.portfolio import shapes
 from openbell.trading import amounts
 from openbell.trading.accounts import AccountNotFound
 from openbell.trading.amounts import ZERO
-from openbell.trading.errors import InvalidSide, InvalidSize
 from openbell.trading.orders import Order, Side
-from openbell.trading.request import refuse_foreign_money
+from openbell.trading.request import InvalidSide, InvalidSize, refuse_foreign_money
 
 if TYPE_CHECKING:
     from openbell.desk.orders.portfolio import Holding

@@ -33,8 +33,8 @@ from openbell.strategies.errors import (
     InvalidSchema,
     InvalidSource,
     InvalidStatus,
-    Kind,
-    Problem,
+    ProblemKind,
+    SpecProblem,
     SpecRefused,
     UnknownSpec,
     by_part,
@@ -247,7 +247,10 @@ async def submit_new_spec(call: Call, given: SubmitInput) -> Result[Submitted]:
     raw = given.model_dump(exclude={"reasoning"}, exclude_none=True)
     require_storable(reasoning, "the spec", raw)
     if missing := [each for each in _REQUIRED if each not in raw]:
-        problems = [Problem(Kind.NAME if each == "name" else Kind.SCHEMA, each, "is required") for each in missing]
+        problems = [
+            SpecProblem(ProblemKind.NAME if each == "name" else ProblemKind.SCHEMA, each, "is required")
+            for each in missing
+        ]
         raise by_part(SpecRefused(str(raw.get("name", "")), problems))
     found = await call.desk.strategies.catalogue.submit(call.principal, raw, reasoning)
     return Result({"spec_id": found.id, "created": True, "validation_errors": []})

@@ -16,7 +16,7 @@ from typing import Any
 from openbell.market.clock import iso
 from openbell.market.errors import StoreError, StoreTimeout, StoreUnreachable
 from openbell.net.blocking import BlockingClient
-from openbell.net.http import Bounds, Fault, HttpFailed
+from openbell.net.http import HttpFailed, HttpFault, RequestBounds
 from openbell.net.response import Response
 from openbell.stores import call_outages
 from openbell.stores.failure_causes import cause_of
@@ -36,15 +36,15 @@ class NotAllowed(StoreError):
     """InfluxDB knows the user, who lacks a right."""
 
 
-def pool_bounds(connections: int = 5, idle: float = 60.0, connect: float = 3.0, answer: float = 5.0) -> Bounds:
+def pool_bounds(connections: int = 5, idle: float = 60.0, connect: float = 3.0, answer: float = 5.0) -> RequestBounds:
     """The bounds of requests, with the most connections; all times are seconds."""
-    return Bounds(connect + max(answer, _LONGEST), answer, connect, _LARGEST, connections, idle)
+    return RequestBounds(connect + max(answer, _LONGEST), answer, connect, _LARGEST, connections, idle)
 
 
 class InfluxHttp:
     """One database of one server. Any number of threads may use it."""
 
-    def __init__(self, url: str, database: str, token: str = "", bounds: Bounds | None = None) -> None:
+    def __init__(self, url: str, database: str, token: str = "", bounds: RequestBounds | None = None) -> None:
         self._bounds = bounds or pool_bounds()
         self.url, self.database = url.rstrip("/"), database
         self._failing_since: float | None = None
@@ -173,7 +173,7 @@ class InfluxHttp:
             try:
                 answer = self._client.send(method, path, **rest)
             except HttpFailed as error:
-                if error.fault is not Fault.CUT:
+                if error.fault is not HttpFault.CUT:
                     raise
                 # The server has closed an idle connection. Every request may be sent twice.
                 answer = self._client.send(method, path, **rest)
@@ -183,19 +183,19 @@ class InfluxHttp:
         return answer
 
     def _failure(self, error: HttpFailed) -> StoreError:
-        if error.fault is Fault.LATE:
+        if error.fault is HttpFault.LATE:
             answered = self._answers
             late = StoreTimeout(f"InfluxDB at {self.url} did not answer in time{self._since()}")
             # A slow query is no outage: the same call may ask for something else.
             return late if answered and error.sent else call_outages.note(self.url, late)
-        if error.fault is Fault.INVALID:
+        if error.fault is HttpFault.INVALID:
             # The library's text would quote an invalid header, which may be the token.
             return StoreError(
                 f"InfluxDB at {self.url}: the request cannot be sent; check OPENBELL_INFLUX_URL and OPENBELL_INFLUX_TOKEN"
             )
-        if error.fault is Fault.CLOSED:
+        if error.fault is HttpFault.CLOSED:
             return StoreError("the connections to InfluxDB were closed")
-        if error.fault in {Fault.LARGE_HEAD, Fault.LARGE_BODY}:
+        if error.fault in {HttpFault.LARGE_HEAD, HttpFault.LARGE_BODY}:
             return StoreError(f"InfluxDB at {self.url}: {error.fault.value}")
         return StoreUnreachable(f"InfluxDB at {self.url} cannot be reached: {cause_of(error)}{self._since()}")
 

@@ -14,8 +14,7 @@ from openbell.stores.records import snapshot
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import alerts, cursors, inbox, ledger, pushes, subscriptions
-from openbell.trading.alerts import Alert, AlertState
-from openbell.trading.inbox import METHOD, QUEUE_MOST, QUEUE_SECONDS, Filter
+from openbell.trading.alerts import ALERT_TRIGGERED, QUEUE_MOST, QUEUE_SECONDS, Alert, AlertFilter, AlertState
 from openbell.trading.rows import from_row
 
 _ACTIVE = alerts.c.state == AlertState.ACTIVE.value
@@ -30,7 +29,7 @@ class Notification:
 
     cursor: int
     body: dict[str, Any]
-    method: str = METHOD
+    method: str = ALERT_TRIGGERED
     queued: float = 0.0
     """When it was queued to be pushed, by the machine's clock; at an earlier time, when it was delivered; otherwise 0."""
 
@@ -188,11 +187,11 @@ def move_cursors(journal: Journal, principal: str, *, seen: int = 0, pushed: int
 class PushSubscription:
     """Which notifications are pushed to a principal."""
 
-    filter: Filter
+    filter: AlertFilter
     created_at: float
 
 
-def subscribe(journal: Journal, principal: str, wanted: Filter) -> PushSubscription:
+def subscribe(journal: Journal, principal: str, wanted: AlertFilter) -> PushSubscription:
     """Set a principal's only subscription. Alerts that fired before are not pushed."""
     values = {"symbols": sorted(wanted.symbols), "alert_types": sorted(wanted.alert_types), "created_at": journal.at}
     mine = subscriptions.c.principal == principal
@@ -204,7 +203,7 @@ def subscribe(journal: Journal, principal: str, wanted: Filter) -> PushSubscript
 
 def unsubscribe(journal: Journal, principal: str) -> bool:
     """Remove a principal's subscription and its queued pushes. Returns True if there was a subscription."""
-    mine = (pushes.c.principal == principal) & (pushes.c.method == METHOD)
+    mine = (pushes.c.principal == principal) & (pushes.c.method == ALERT_TRIGGERED)
     journal.view.execute(delete(pushes).where(mine))
     ended = journal.view.execute(delete(subscriptions).where(subscriptions.c.principal == principal)).rowcount
     if ended:
@@ -222,7 +221,7 @@ def subscription(view: View, principal: str) -> PushSubscription | None:
 
 
 def _subscribed(symbols: list[str], alert_types: list[str], created_at: float) -> PushSubscription:
-    return PushSubscription(Filter(frozenset(symbols), frozenset(alert_types)), created_at)
+    return PushSubscription(AlertFilter(frozenset(symbols), frozenset(alert_types)), created_at)
 
 
 def enqueue(view: View, principal: str, name: str, queued: Notification, now: float) -> None:
@@ -249,9 +248,11 @@ def microseconds(at: float) -> int:
 
 def queued(view: View, principal: str, after: Mapping[str, int], now: float) -> list[Notification]:
     """The pushes that wait, oldest first; `after` has the cursor of each method that is wanted."""
-    if view.until is not None and METHOD in after:
-        others = {method: cursor for method, cursor in after.items() if method != METHOD}
-        found = _queued_at(view, principal, after[METHOD]) + (queued(view, principal, others, now) if others else [])
+    if view.until is not None and ALERT_TRIGGERED in after:
+        others = {method: cursor for method, cursor in after.items() if method != ALERT_TRIGGERED}
+        found = _queued_at(view, principal, after[ALERT_TRIGGERED]) + (
+            queued(view, principal, others, now) if others else []
+        )
         return sorted(found, key=lambda each: each.cursor)
     later = or_(*((pushes.c.method == method) & (pushes.c.cursor > cursor) for method, cursor in after.items()))
     mine = (pushes.c.principal == principal) & (pushes.c.queued > now - QUEUE_SECONDS) & later

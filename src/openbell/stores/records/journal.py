@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Float, Table, bindparam, case, insert, select
 from openbell.market.errors import StoreError
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import JOURNALED, ledger
-from openbell.trading.ledger import GENESIS, Entry, Head, canonical, seal
+from openbell.trading.ledger import GENESIS, Head, LedgerEntry, canonical, seal
 from openbell.trading.rows import to_row
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class Journal:
         self.view = View(connection)
         self.at = at
         self._by_event = by_event
-        self._entries: list[Entry] = []
+        self._entries: list[LedgerEntry] = []
         self._failed = False
         self.found = self._head = head_of(connection)
         """Where the ledger ended when this transaction began."""
@@ -97,7 +97,7 @@ class Journal:
             raise StoreError("a row could not be written, so nothing was: its entry would have no row")
         if not self._entries:
             return self._head
-        names = Entry.__dataclass_fields__
+        names = LedgerEntry.__dataclass_fields__
         rows = [{name: getattr(entry, name) for name in names} for entry in self._entries]
         self.connection.execute(_APPEND, rows)
         return self._head

@@ -15,9 +15,8 @@ from openbell.stores.records.tables import accounts, fills, ledger, orders, requ
 from openbell.trading.accounts import PAPER, Account
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Position
-from openbell.trading.fill_times import FillTime, fill_time
-from openbell.trading.fills import Fill
-from openbell.trading.orders import FINAL, Kind, Order, State
+from openbell.trading.fills import Fill, FillTime, fill_time
+from openbell.trading.orders import FINAL, Order, OrderKind, OrderState
 from openbell.trading.rows import from_row
 
 _FINAL = [state.value for state in FINAL]
@@ -193,7 +192,9 @@ def _count(view: View, wanted: ColumnElement[bool]) -> int:
 def count_cancelled(view: View, broker: str, reason: str, since: float) -> int:
     """How many orders at a broker were cancelled for a reason at or after a time, confirmed or not."""
     names = select(accounts.c.name).where(accounts.c.broker == broker)
-    cancelled = orders.c.state.in_([State.CANCELLING.value, State.CANCELLED.value]) & (orders.c.reason == reason)
+    cancelled = orders.c.state.in_([OrderState.CANCELLING.value, OrderState.CANCELLED.value]) & (
+        orders.c.reason == reason
+    )
     return _count(view, orders.c.account.in_(names) & cancelled & (orders.c.updated_at >= since))
 
 
@@ -301,4 +302,4 @@ def _rows(view: View, query: Select[Any]) -> Iterable[Row[Any]]:
 
 def _time(row: Row[Any]) -> FillTime:
     limit = None if row.order_limit is None else Decimal(row.order_limit)
-    return fill_time(from_row(Fill, row._asdict()), Kind(row.order_kind), limit)
+    return fill_time(from_row(Fill, row._asdict()), OrderKind(row.order_kind), limit)

@@ -18,10 +18,10 @@ from openbell.stores.records.tables import (
     signals,
     specs,
 )
-from openbell.strategies.implementations import Implementation, Status
+from openbell.strategies.implementations import Implementation, ImplementationStatus
 from openbell.trading.rows import from_row
 
-_ACTIVE = tuple(each.value for each in Status if each.active)
+_ACTIVE = tuple(each.value for each in ImplementationStatus if each.active)
 _CHUNK = 500
 EVERYONE = ""
 """The principal of canonical specs and their implementations."""

@@ -16,10 +16,10 @@ from openbell.market.instruments import parse
 from openbell.market.series import Series
 from openbell.stores.records.journal import head_of
 from openbell.stores.records.tables import JOURNALED, fills, ledger
-from openbell.trading.audit import Audit
+from openbell.trading.audit import LedgerAudit
 from openbell.trading.evidence import bar_hash, outside_its_bar
 from openbell.trading.fills import Fill
-from openbell.trading.ledger import Entry, Fault, Head, canonical, check
+from openbell.trading.ledger import Head, LedgerEntry, LedgerFault, canonical, check
 from openbell.trading.rows import from_row
 
 _DAY = 86400
@@ -37,11 +37,11 @@ _BEYOND = {
 """The message about entries after the head, by whether only one home writes to the ledger."""
 
 
-def entries(connection: Connection) -> Iterator[Entry]:
+def entries(connection: Connection) -> Iterator[LedgerEntry]:
     """All entries of the ledger, in order."""
     # Set on the statement: an option of the connection would stay set in the pool.
     for row in connection.execute(select(ledger).order_by(ledger.c.seq).execution_options(yield_per=1000)):
-        yield Entry(**row._asdict())
+        yield LedgerEntry(**row._asdict())
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +70,15 @@ def faults(
     *,
     one_home: bool = True,
     advance: Callable[[int], None] = lambda _count: None,
-) -> Iterator[Fault]:
+) -> Iterator[LedgerFault]:
     """All faults: in the chain, in the content of entries, then differences between the tables and the ledger.
 
     `heads` must be in the ledger; `ends` are the heads at which it may end. `advance` is called with the number
     of checked entries, every 1,000 of them.
     """
-    audit, found, more = Audit(), list[Fault](), 0
+    audit, found, more = LedgerAudit(), list[LedgerFault](), 0
 
-    def audited() -> Iterator[Entry]:
+    def audited() -> Iterator[LedgerEntry]:
         nonlocal more
         for entry in entries(connection):
             new = audit.take(entry)
@@ -93,15 +93,15 @@ def faults(
     yield from found
     yield from audit.finish()
     if more:
-        yield Fault(0, f"{more} more entries do not follow from those before them")
+        yield LedgerFault(0, f"{more} more entries do not follow from those before them")
     for kind, (table, _) in JOURNALED.items():
         try:
             yield from _table(connection, kind)
         except ValueError:  # invalid JSON
-            yield Fault(0, f"a row of the table {table.name} cannot be read")
+            yield LedgerFault(0, f"a row of the table {table.name} cannot be read")
 
 
-def _table(connection: Connection, kind: str) -> Iterator[Fault]:
+def _table(connection: Connection, kind: str) -> Iterator[LedgerFault]:
     """Compare each row with the body of its last entry. The database joins them, so that memory stays bounded."""
     table, key = JOURNALED[kind]
     last = (
@@ -117,12 +117,12 @@ def _table(connection: Connection, kind: str) -> Iterator[Fault]:
     for row in _each(connection, rows):
         seq, last_seq, body = row.pop("seq"), row.pop("last"), row.pop("body")
         if last_seq is None:
-            yield Fault(seq, f"{kind} {row[key]} is in its table and not in the ledger")
+            yield LedgerFault(seq, f"{kind} {row[key]} is in its table and not in the ledger")
         elif last_seq != seq or body != _text(row):
-            yield Fault(last_seq, f"{kind} {row[key]} was changed in its table: the ledger has another row")
+            yield LedgerFault(last_seq, f"{kind} {row[key]} was changed in its table: the ledger has another row")
     missing = select(newest).outerjoin(table, newest.c.key == table.c[key]).where(table.c[key].is_(None))
     for row in _each(connection, missing):
-        yield Fault(row["last"], f"{kind} {row['key']} is in the ledger and not in its table")
+        yield LedgerFault(row["last"], f"{kind} {row['key']} is in the ledger and not in its table")
 
 
 def _each(connection: Connection, query: Select[Any]) -> Iterator[dict[str, Any]]:
@@ -148,7 +148,7 @@ class BarsFound:
     stored: int = 0
     changed: list[str] = field(default_factory=list)
     """Ids of fills whose bar has other values now."""
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[LedgerFault] = field(default_factory=list)
 
 
 Cursor = tuple[str, int, str]
@@ -188,4 +188,4 @@ def compare(page: list[Fill], read: Callable[[Series, int, int], Bars], found: B
             if bar_hash(bars, index) != fill.bar_hash:
                 found.changed.append(fill.id)
             elif wrong := outside_its_bar(fill, bars.low[index].item(), bars.high[index].item()):
-                found.faults.append(Fault(0, wrong))
+                found.faults.append(LedgerFault(0, wrong))

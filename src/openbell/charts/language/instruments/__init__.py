@@ -1,1 +1,1 @@
-"""The instruments and exchanges that sentences can name: one value each, in one module of `kinds` for each kind."""
+"""The instruments and exchanges that sentences can name: one value each."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class InstrumentKind(StrEnum):
     """What an instrument is. It decides which exchanges a sentence can ask for."""
 
     CRYPTO = "crypto"
@@ -25,7 +25,7 @@ class Named:
 
     symbol: str
     """EXCHANGE:SYMBOL of the listing that is used if the sentence asks for no exchange."""
-    kind: Kind
+    kind: InstrumentKind
     names: tuple[str, ...] = ()
     """What people call it, in lower case: company, brand, nickname. May have several words."""
     tickers: tuple[str, ...] = ()
@@ -53,9 +53,9 @@ class Named:
     @property
     def base(self) -> str:
         """The currency that is priced, for crypto and forex: `BTC`, `EUR`. The code for others."""
-        if self.kind is Kind.CRYPTO:
+        if self.kind is InstrumentKind.CRYPTO:
             return self.code.removesuffix("USDT")
-        return self.code[:3] if self.kind is Kind.FOREX else self.code
+        return self.code[:3] if self.kind is InstrumentKind.FOREX else self.code
 
     def is_ambiguous(self, text: str) -> bool:
         """Returns True if a name or ticker, in any case, is ambiguous."""

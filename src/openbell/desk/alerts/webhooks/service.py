@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from openbell.market.errors import InvalidParameter, NoSuchWebhook, Refused
 from openbell.market.instruments import parse
-from openbell.net.outbound_urls import parse_target
+from openbell.net.addresses import parse_target
 from openbell.stores.records import webhooks as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import RecordAccess, Records
@@ -39,7 +39,7 @@ class WebhookService:
     """The webhooks of principals."""
 
     def __init__(self, records: Records, trusted: Iterable[str] = ()) -> None:
-        """`trusted` are origins for which plain HTTP and private addresses are allowed (`net/outbound_urls.py`)."""
+        """`trusted` are origins for which plain HTTP and private addresses are allowed (`net/addresses.py`)."""
         self._records = records
         self._trusted = frozenset(trusted)
 

@@ -22,7 +22,7 @@ from openbell.desk.pictures.chart_image.errors import (
 )
 from openbell.desk.pictures.chart_image.words import clean, moment_of, parse_json, problems_of, words_of
 from openbell.desk.quotes.arche.port import TRUTH
-from openbell.net import vendor_pace
+from openbell.net import rates
 from openbell.net.addresses import is_loopback
 from openbell.net.response import Response
 
@@ -81,7 +81,7 @@ def failure_of(response: Response, key: str, now: float) -> Failure | None:
     """Returns the error of a response at a time in epoch seconds; None if it is a success."""
     if 200 <= response.status < 300:
         return None
-    wait = vendor_pace.retry_after({"date": format_datetime(datetime.fromtimestamp(now, UTC)), **response.headers})
+    wait = rates.retry_after({"date": format_datetime(datetime.fromtimestamp(now, UTC)), **response.headers})
     wait = None if wait is None else min(wait, _LONGEST_WAIT)
     return Failure(_error(response, key, now, None if wait is None else math.ceil(wait)), wait)
 

@@ -6,9 +6,8 @@ import re
 from contextlib import suppress
 from typing import Any
 
-from openbell.charts.config.annotation_kinds import KINDS, AnnotationKind
-from openbell.charts.config.choices import INTERVALS, PRESETS, SCALES, SESSIONS, STYLES, THEMES
-from openbell.charts.config.plans import PLANS
+from openbell.charts.config.choices import INTERVALS, PLANS, PRESETS, SCALES, SESSIONS, STYLES, THEMES
+from openbell.charts.config.model import KINDS, AnnotationKind
 from openbell.charts.studies.catalogue import all_studies
 from openbell.charts.studies.study import Input, Study
 from openbell.desk.pictures.chart_image.page_facts import PageFacts

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from openbell.charts.config.plans import Plan
+from openbell.charts.config.choices import Plan
 from openbell.desk.pictures.chart_image.answers import until_midnight
 from openbell.desk.pictures.chart_image.errors import RateLimited
 from openbell.desk.pictures.chart_image.files import replace_file

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from openbell.desk.pictures.chart_image.errors import VendorError, VendorFailed, VendorUnreachable
-from openbell.net.http import Bounds, Fault, HttpClient, HttpFailed
+from openbell.net.http import HttpClient, HttpFailed, HttpFault, RequestBounds
 from openbell.net.response import Response
 
 
@@ -26,7 +26,7 @@ class VendorHttp:
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None, *, connect: float = 3.0) -> None:
         """`headers` are sent with each request; `connect` is seconds."""
-        self._http = HttpClient(url, headers, Bounds(connect=connect))
+        self._http = HttpClient(url, headers, RequestBounds(connect=connect))
         self.url, self.host = self._http.url, self._http.host
 
     async def send(self, request: Request, seconds: float) -> Response:
@@ -44,11 +44,11 @@ class VendorHttp:
         return response
 
     def _failure(self, error: HttpFailed, request: Request) -> VendorError:
-        if error.fault is Fault.LARGE_BODY:
+        if error.fault is HttpFault.LARGE_BODY:
             return VendorFailed(f"{self.host} sent more than {request.largest:,} bytes", status=error.status)
         if not error.sent:
             return VendorUnreachable(f"{self.host} cannot be reached; try again later", sent=False)
-        if error.fault is Fault.LATE:
+        if error.fault is HttpFault.LATE:
             return VendorUnreachable(f"{self.host} did not answer in time; try again later")
         return VendorUnreachable(f"the connection to {self.host} failed ({error})")
 

@@ -68,8 +68,8 @@ class OwnEngine:
 
     async def draw(self, config: ChartConfig) -> Drawn:
         """Returns the picture of a config. Raises `ConfigRefused` and `DataError`."""
+        from openbell.charts.config.looks import unsupported
         from openbell.charts.config.plots import requests_of, undrawn
-        from openbell.charts.config.support import unsupported
         from openbell.desk.pictures.chart_image.window import window_of
 
         if missing := undrawn(config):

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
 
-from openbell.charts.config.plans import Plan
+from openbell.charts.config.choices import Plan
 from openbell.net.rates import Bucket, Rate
 
 _MARGIN = 0.9

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from openbell.charts.config.annotation_kinds import kind_of
-from openbell.charts.config.choices import INTERVALS, PRESETS, STYLES, THEMES
-from openbell.charts.config.plans import PLANS
+from openbell.charts.config.choices import INTERVALS, PLANS, PRESETS, STYLES, THEMES
+from openbell.charts.config.model import kind_of
 from openbell.desk.pictures.chart_image.page import Block, Piece, read_page
 
 PARAMETERS = {

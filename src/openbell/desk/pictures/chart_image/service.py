@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from openbell.charts.config.plans import OWN, Plan
-from openbell.charts.config.problems import Problem
-from openbell.charts.config.validation import Validation, plan_of, validate
+from openbell.charts.config.choices import OWN, Plan
+from openbell.charts.config.problems import ConfigProblem
+from openbell.charts.config.validation import ConfigValidation, plan_of, validate
 from openbell.desk.pictures.chart_image.desk_instruments import known_instruments
 from openbell.desk.pictures.chart_image.errors import KEY_VARIABLE, ConfigRefused
 from openbell.desk.pictures.chart_image.own_engine import ENGINE, DrawnBars, OwnEngine
@@ -136,12 +136,12 @@ class ChartImages:
         """The desk's time."""
         return datetime.fromtimestamp(self._parts.clock.epoch(), UTC)
 
-    async def validate(self, raw: object, plan: Plan) -> Validation:
+    async def validate(self, raw: object, plan: Plan) -> ConfigValidation:
         """Validates a config for a plan; an instrument that this desk cannot draw is an error if it is to draw."""
         found = validate(raw, plan, self.now())
         if found.config is None or (missing := await self.missing(found.config.symbol)) is None:
             return found
-        problem = Problem("symbol", missing, "error", ("Use a symbol that get_symbols lists",))
+        problem = ConfigProblem("symbol", missing, "error", ("Use a symbol that get_symbols lists",))
         return replace(found, problems=(*found.problems, problem))
 
     async def missing(self, symbol: str) -> str | None:

@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from openbell.charts.config.choices import PLANS, Plan
 from openbell.charts.config.model import ChartConfig
-from openbell.charts.config.plans import PLANS, Plan
 from openbell.charts.config.vendor_form import vendor_body
 from openbell.desk.pictures.chart_image.answers import (
     Failure,
@@ -44,9 +44,8 @@ from openbell.desk.pictures.chart_image.http import Request, VendorHttp
 from openbell.desk.pictures.chart_image.pace import Timing, pace_of
 from openbell.desk.pictures.chart_image.words import parse_json, words_of
 from openbell.desk.settings import Settings
-from openbell.net.rates import Bucket
+from openbell.net.rates import Bucket, backoff
 from openbell.net.response import Response
-from openbell.net.vendor_pace import backoff
 
 log = logging.getLogger(__name__)
 RETRIES = 3

@@ -9,7 +9,7 @@ from openbell.desk.quotes.arche.errors import UpstreamTooLarge, UpstreamUnreacha
 from openbell.desk.quotes.arche.port import ArcheResponse
 from openbell.desk.quotes.arche.requests import Params
 from openbell.market.errors import OpenbellError
-from openbell.net.http import Bounds, Fault, HttpClient, HttpFailed
+from openbell.net.http import HttpClient, HttpFailed, HttpFault, RequestBounds
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 Sign = Callable[[str], Mapping[str, str]]
@@ -28,7 +28,7 @@ class HttpUpstream:
         self._sign = sign
         self._key = key
         headers = {"Accept": "application/json"} | ({"X-Api-Key": key} if key else {})
-        self._http = HttpClient(url, headers, Bounds(answer, connect=connect, largest=LARGEST))
+        self._http = HttpClient(url, headers, RequestBounds(answer, connect=connect, largest=LARGEST))
         self.url = self._http.url
 
     async def get(self, path: str, params: Params, request_id: str) -> ArcheResponse:
@@ -48,13 +48,13 @@ class HttpUpstream:
 
     def _failure(self, error: HttpFailed) -> OpenbellError:
         """Returns the error without texts that the other side can choose, and without the request's headers."""
-        if error.fault is Fault.LARGE_BODY and error.status is not None:
+        if error.fault is HttpFault.LARGE_BODY and error.status is not None:
             return UpstreamTooLarge(f"the response has more than {LARGEST:,} bytes", error.status)
-        if error.fault is Fault.LATE:
+        if error.fault is HttpFault.LATE:
             return UpstreamUnreachable(f"{self.url} did not answer in {self._http.bounds.whole:g} s")
         causes = {
-            Fault.UNREACHABLE: "the connection was refused or could not be made",
-            Fault.CUT: "the connection ended before the response was complete",
+            HttpFault.UNREACHABLE: "the connection was refused or could not be made",
+            HttpFault.CUT: "the connection ended before the response was complete",
         }
         return UpstreamUnreachable(f"{self.url}: {causes.get(error.fault, f'the request failed ({error})')}")
 

@@ -16,11 +16,11 @@ from openbell.desk.research.strategies.specs import KnownSpec, Origin, SpecServi
 from openbell.desk.settings.principals import OPERATOR
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import BarFacts
-from openbell.strategies.implementations import Implementation, Status
+from openbell.strategies.implementations import Implementation, ImplementationStatus
 
 _PENDING = "figures of {:,} of {:,} implementations are ready, the others are being computed: ask again"
 SOURCES = (*(each.value for each in Origin), "ALL")
-STATUSES = (*(each.value for each in Status), "ALL")
+STATUSES = (*(each.value for each in ImplementationStatus), "ALL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Catalogue:
             found = await self._shown(principal)
             if not found:
                 return _Active([], {}, self._opinions.pending(principal, first))
-        found = [each for each in found if each.status is not Status.RETIRED]
+        found = [each for each in found if each.status is not ImplementationStatus.RETIRED]
         return _Active(found, *await self._ready(principal, found, self._opinions.patience))
 
     async def _shown(self, principal: str, spec_id: str | None = None) -> list[Implementation]:

@@ -9,8 +9,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from openbell.backtest.current_signals import CurrentSignal, Placed, RunPart, current_signals
-from openbell.backtest.forward import Course, courses
+from openbell.backtest.current_signals import (
+    Course,
+    CurrentSignal,
+    ImplementationOnSeries,
+    RunPart,
+    courses,
+    current_signals,
+)
 from openbell.backtest.rules import Setup
 from openbell.desk.bars.service import BarService
 from openbell.desk.research.strategies.series_bars import SeriesBars, bars_since, digest_of, series_named
@@ -21,7 +27,7 @@ from openbell.market.series import Series
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.records import Records
 from openbell.strategies.consensus import Action, Vote
-from openbell.strategies.implementations import Implementation, Status
+from openbell.strategies.implementations import Implementation, ImplementationStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +203,16 @@ def _by_series(
     return groups
 
 
-def _placed(wanted: Iterable[Implementation], specs: Mapping[str, KnownSpec]) -> list[Placed]:
-    return [Placed(specs[each.spec_id].spec, each.parameters, each.trained_until, each.found_at) for each in wanted]
+def _placed(wanted: Iterable[Implementation], specs: Mapping[str, KnownSpec]) -> list[ImplementationOnSeries]:
+    return [
+        ImplementationOnSeries(specs[each.spec_id].spec, each.parameters, each.trained_until, each.found_at)
+        for each in wanted
+    ]
 
 
 def is_outdated(made: Implementation, figures: Figures) -> bool:
     """Returns True if an implementation must be judged again: until then it has no vote."""
-    return figures.changed and made.status is not Status.RETIRED
+    return figures.changed and made.status is not ImplementationStatus.RETIRED
 
 
 def vote_of(figures: Figures) -> Vote:

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from openbell.backtest.forward import Course
+from openbell.backtest.current_signals import Course
 from openbell.desk.bars.service import BarService
 from openbell.desk.events.supervision import FailingUnits
 from openbell.desk.orders.engine import raise_if_general
@@ -29,8 +29,7 @@ from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.strategies import EVERYONE
-from openbell.strategies.implementations import Implementation, one_of_each
-from openbell.strategies.promotion import after
+from openbell.strategies.implementations import Implementation, after, one_of_each
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from openbell.backtest.periods import Period, period_of
+from openbell.backtest.outcome import Period, period_of
 from openbell.backtest.rules import Setup
 from openbell.desk.bars.service import BarService
 from openbell.desk.research.strategies.opinions import Ranked

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from openbell.backtest.search import Tried, judged
+from openbell.backtest.search import SearchedSpec, judged
 from openbell.desk.research.strategies.series_bars import SeriesBars
 from openbell.desk.research.strategies.specs import KnownSpec
 from openbell.market.series import Series
@@ -19,9 +19,8 @@ from openbell.market.timeframes import SHORT, name_of
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.strategies import EVERYONE, Costs
-from openbell.strategies.compiled import compiled
-from openbell.strategies.content import content_of
-from openbell.strategies.implementations import Implementation, Status, implementation_id
+from openbell.strategies.compiled import compiled, content_of
+from openbell.strategies.implementations import Implementation, ImplementationStatus, implementation_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ class Known:
 
     def untried(self, specs: Iterable[KnownSpec]) -> list[KnownSpec]:
         """Returns the specs that have no implementation of the current generation, or have changed since."""
-        order = sorted(self.current, key=lambda each: (each.attempt, each.status is not Status.RETIRED))
+        order = sorted(self.current, key=lambda each: (each.attempt, each.status is not ImplementationStatus.RETIRED))
         newest = {each.spec_id: each.fingerprint for each in order}
         return [each for each in specs if newest.get(each.id) != each.fingerprint]
 
@@ -76,7 +75,7 @@ class Known:
         """Returns this with what `other` has found or retired since, and the search of `other`."""
         found = {each.id: each for each in self.found}
         for each in other.found:
-            if each.id not in found or each.status is Status.RETIRED:
+            if each.id not in found or each.status is ImplementationStatus.RETIRED:
                 found[each.id] = each
         return Known(other.search, list(found.values()))
 
@@ -98,7 +97,7 @@ class Searched:
     """All bars of its generation: also those of its searches before."""
     specs: Sequence[KnownSpec]
     """Those that were searched."""
-    results: Sequence[Tried | None]
+    results: Sequence[SearchedSpec | None]
     fingerprint: str
     """Of all specs that the place is about."""
     outdated: str
@@ -135,7 +134,7 @@ class Searched:
         return made, tries
 
     def _implementation(
-        self, spec: KnownSpec, found: Tried, before: Known, tries: int, generation: int, at: float
+        self, spec: KnownSpec, found: SearchedSpec, before: Known, tries: int, generation: int, at: float
     ) -> Implementation:
         step, deflated = judged(found, tries)
         parameters, costs = dict(found.parameters), list(self.place.costs)
@@ -181,6 +180,6 @@ class Searched:
         ended = []
         for each in known.found:
             changed = f"the spec has changed; {by_spec[each.spec_id]} begins again" if each.spec_id in by_spec else ""
-            if each.status is not Status.RETIRED and (reason := self.outdated or changed):
-                ended.append(replace(each, status=Status.RETIRED, reason=reason, changed_at=at))
+            if each.status is not ImplementationStatus.RETIRED and (reason := self.outdated or changed):
+                ended.append(replace(each, status=ImplementationStatus.RETIRED, reason=reason, changed_at=at))
         return ended

@@ -25,7 +25,7 @@ from openbell.market.timeframes import SHORT, name_of
 from openbell.stores.records.strategies import EVERYONE
 from openbell.strategies.consensus import Consensus, consensus_of
 from openbell.strategies.errors import NoActiveStrategies, NoSignal, NoStrategies, UnknownSpec, UnknownStrategy
-from openbell.strategies.implementations import Implementation, Status, one_of_each
+from openbell.strategies.implementations import Implementation, ImplementationStatus, one_of_each
 
 METRICS = ("sharpe", "accuracy", "return")
 _PATIENCE = 0.7
@@ -175,7 +175,7 @@ class OpinionService:
     async def _found(self, principal: str, instrument: Instrument, until: float | None) -> list[Ranked]:
         """Returns the strategies of a symbol that were found so far, are not retired, and have figures by then."""
         found = await self._searching.implementations(principal, symbol=instrument.symbol)
-        wanted = [each for each in found if each.status is not Status.RETIRED]
+        wanted = [each for each in found if each.status is not ImplementationStatus.RETIRED]
         return await self.ranked(principal, wanted, until and max(0.0, until - asyncio.get_running_loop().time()))
 
     async def _has_new_bars(self, series: Series) -> bool:

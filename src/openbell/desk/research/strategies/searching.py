@@ -18,7 +18,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from openbell.backtest.rules import Setup
-from openbell.backtest.search import FEWEST_BARS, Tried, search
+from openbell.backtest.search import FEWEST_BARS, SearchedSpec, search
 from openbell.desk.bars.service import BarService
 from openbell.desk.research.strategies.consensus_records import withdraw_votes
 from openbell.desk.research.strategies.judging import Known, Place, Searched, known_at
@@ -34,7 +34,7 @@ from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.strategies import EVERYONE
-from openbell.strategies.implementations import Implementation, Status
+from openbell.strategies.implementations import Implementation, ImplementationStatus
 
 _MORE_HISTORY = 0.2
 """A series is searched again when so many more earlier bars are stored, as a share of those that were used."""
@@ -105,7 +105,7 @@ class SearchService:
         costs = self._setup.costs
         found = await self._records.read(queries.implementation, principal, costs, wanted)
         kept = self._memory.find(principal, wanted)
-        return kept if kept is not None and (found is None or kept.status is Status.RETIRED) else found
+        return kept if kept is not None and (found is None or kept.status is ImplementationStatus.RETIRED) else found
 
     async def ensure(self, principal: str, series: Series, workers: Workers | None = None) -> int:
         """Search a series for every spec of a principal that was not tried there; returns how many were.
@@ -163,7 +163,7 @@ class SearchService:
         if not wanted.specs or len(wanted.stretch.bars) < FEWEST_BARS:
             return 0
         chosen = [each.spec for each in wanted.specs]
-        results: list[Tried | None] = []
+        results: list[SearchedSpec | None] = []
         for at in range(0, len(chosen), _AT_ONCE):
             self._progress[key] = Progress(at, len(chosen))
             results += await workers.run(search, chosen[at : at + _AT_ONCE], wanted.stretch.bars, self._setup)

@@ -30,7 +30,7 @@ from openbell.market.timeframes import SHORT, name_of
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.records import Records
 from openbell.stores.records.strategies import EVERYONE
-from openbell.strategies.implementations import Status
+from openbell.strategies.implementations import ImplementationStatus
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +149,8 @@ class Seeding:
         active = await self._records.read(queries.followed, self._costs)
         counts = Counter(each.status for each in active if each.principal in {EVERYONE, OPERATOR})
         symbols = [*(each.symbol for each in active), *(each.instrument.symbol for each in searched)]
-        counted = f"{counts[Status.VALIDATED]} validated and {counts[Status.DEPLOYED]} deployed strategies"
+        validated, deployed = (counts[each] for each in (ImplementationStatus.VALIDATED, ImplementationStatus.DEPLOYED))
+        counted = f"{validated} validated and {deployed} deployed strategies"
         if not symbols:
             return counted
         return f"""{counted}, shown by: openbell call strategy get_top_strategies '{{"symbol": "{symbols[0]}"}}'"""
@@ -172,7 +173,11 @@ class Seeding:
             found = await self._records.read(queries.series_of, symbol, timeframe, self._costs)
             for owner in owners:
                 specs = {each.id: each for each in await services.specs.all(owner)}
-                own = [each for each in found if each.principal == owner and each.status is not Status.RETIRED]
+                own = [
+                    each
+                    for each in found
+                    if each.principal == owner and each.status is not ImplementationStatus.RETIRED
+                ]
                 await services.figures.of(own, specs, services.workers)
         except StoreError:
             raise

@@ -8,11 +8,11 @@ from zlib import crc32
 
 from openbell.desk.bars.service import BarService
 from openbell.market.bars import Bars, closed_at
-from openbell.market.freshness import trading_seconds
 from openbell.market.instruments import AssetClass, parse
 from openbell.market.lookback import MOST_SESSIONS, lookback_start
 from openbell.market.series import Series
 from openbell.market.timeframes import SHORT, Timeframe
+from openbell.market.trading_time import trading_seconds
 from openbell.stores.port import BarStore, Version
 
 SEARCHED = {Timeframe.D1: 3000, Timeframe.H1: 6000}

@@ -17,7 +17,7 @@ from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.strategies import EVERYONE
-from openbell.strategies.errors import DuplicateName, Kind, Problem, SpecRefused, UnknownSpec, by_part
+from openbell.strategies.errors import DuplicateName, ProblemKind, SpecProblem, SpecRefused, UnknownSpec, by_part
 from openbell.strategies.implementations import fingerprint_of
 from openbell.strategies.indicator_names import snake
 from openbell.strategies.library import canonical
@@ -120,7 +120,7 @@ class SpecService:
             "reasoning": reasoning,
         }
         if spec.name.startswith(_RESERVED):
-            problem = Problem(Kind.NAME, "name", "must not begin with SPEC_ or IMPL_, as ids do")
+            problem = SpecProblem(ProblemKind.NAME, "name", "must not begin with SPEC_ or IMPL_, as ids do")
             raise by_part(SpecRefused(spec.name, [problem]))
         if spec.name in canonical():
             raise DuplicateName(

@@ -1,1 +1,0 @@
-"""The instruments: each module defines those of one kind as INSTRUMENTS."""
