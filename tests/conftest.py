@@ -30,7 +30,7 @@ from tests.searches import search_few_bars, search_only  # noqa: E402
 from tests.servers.desks import fresh_database  # noqa: E402
 from tests.stores.records.postgres_server import NotHere, PostgresServer  # noqa: E402
 
-pytest_plugins = ["tests.failed_tests"]
+pytest_plugins = ["tests.failed_tests", "tests.markers"]
 
 _MEMORY = Path("/dev/shm")
 _ENOUGH = 4 * 2**30

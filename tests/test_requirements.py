@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.campaigns import campaigns_in, names_used, tree_of
+
 ROOT = Path(__file__).parent
 CODE = {path: path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
 for _own in ("counts.py", "test_requirements.py"):
     del CODE[ROOT / _own]
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 MUST_HOLD = {
     "texts from outside are cleaned where they are shown and marked in results; webhooks do not pose as alerts": [
@@ -1066,11 +1066,6 @@ STATED = re.compile(r"\b\d{1,3}(?:,\d{3})+\b")
 
 
 @cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
 def names_in(path: Path) -> set[str]:
     return {
         node.name
@@ -1115,51 +1110,3 @@ def test_no_other_number_differs_between_the_ordinary_run_and_the_soak() -> None
             if isinstance(node, ast.IfExp) and "SOAK" in names_used(node.test):
                 chosen = [each.value for each in (node.body, node.orelse) if isinstance(each, ast.Constant)]
                 assert int not in map(type, chosen), f"{path}:{node.lineno}: use runs"
-
-
-def campaigns_in(path: Path) -> Iterator[tuple[str, str, int, int]]:
-    """Every count that a file declares, with each test that uses it, or with its class if no test of the file does."""
-    file, tree = path.relative_to(ROOT).as_posix(), tree_of(path)
-    parts = {name: names_used(node) for node in tree.body for name in names_defined(node)}
-    tests = {
-        node.name: node for node in ast.walk(tree) if isinstance(node, FUNCTIONS) and node.name.startswith("test_")
-    }
-    owners = {"": tree.body} | {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
-    declared = 0
-    for owner, body in owners.items():
-        for node in body:
-            if isinstance(node, ast.Assign) and (counts := counts_of(node.value)):
-                declared += 1
-                (name,) = names_defined(node)
-                users = [user for user, test in tests.items() if name in names_reached(test, parts)]
-                for user in users or [owner]:
-                    yield f"{file}::{user}", f"{owner}.{name}" if owner else name, *counts
-    assert declared == sum(counts_of(node) is not None for node in ast.walk(tree)), f"{path}: assign runs() to a name"
-
-
-def counts_of(node: ast.AST) -> tuple[int, int] | None:
-    """The counts in `runs(ordinary, soak=count)`; None for anything else."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "runs":
-        return ast.literal_eval(node.args[0]), ast.literal_eval(node.keywords[0].value)
-    return None
-
-
-def names_defined(node: ast.stmt) -> list[str]:
-    if isinstance(node, ast.Assign):
-        return [target.id for target in node.targets if isinstance(target, ast.Name)]
-    return [node.name] if isinstance(node, FUNCTIONS) else []
-
-
-def names_used(node: ast.AST) -> set[str]:
-    every = (each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute))
-    return {each.id if isinstance(each, ast.Name) else each.attr for each in every}
-
-
-def names_reached(node: ast.AST, parts: dict[str, set[str]]) -> set[str]:
-    """The names that a function uses, by itself and through the functions and values of its module."""
-    found: set[str] = set()
-    waiting = names_used(node)
-    while waiting:
-        found |= waiting
-        waiting = {name for each in waiting for name in parts.get(each, ())} - found
-    return found
