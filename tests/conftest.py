@@ -25,6 +25,11 @@ pytest.register_assert_rewrite(
     "tests.stores.records.contract",
 )
 
+from tests import measured  # noqa: E402
+
+# The lines of a module run when it is first imported: nothing of the package may be imported earlier.
+measured.begin()
+
 from openbell.cli.entry import collector_paused  # noqa: E402
 from tests.searches import search_few_bars, search_only  # noqa: E402
 from tests.servers.desks import fresh_database  # noqa: E402
@@ -66,6 +71,11 @@ def pytest_configure() -> None:
         os.environ[_DISK] = tempfile.gettempdir()
         os.environ["TMPDIR"] = str(_MEMORY)
         tempfile.tempdir = None  # read again from the environment
+
+
+def pytest_unconfigure() -> None:
+    """Writes what this process has measured, if it has."""
+    measured.write()
 
 
 @pytest.fixture

@@ -1,10 +1,16 @@
-"""How often a campaign runs: less often in the ordinary run, as often as required in `make soak` (OPENBELL_SOAK=1)."""
+"""How often a campaign runs: less often in the ordinary run, as often as required in `make soak` (OPENBELL_SOAK=1).
+
+In `make quick` (OPENBELL_QUICK=1) tests of properties try a part of their examples; everything else is the same.
+"""
 
 from __future__ import annotations
 
 import os
 
 SOAK = os.environ.get("OPENBELL_SOAK") == "1"
+QUICK = os.environ.get("OPENBELL_QUICK") == "1"
+QUICK_EXAMPLES = 15
+"""Of a test of a property, in `make quick`."""
 
 
 def runs(ordinary: int, *, soak: int) -> int:

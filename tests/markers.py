@@ -17,8 +17,10 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests.campaigns import campaign_names
+from tests.counts import QUICK, QUICK_EXAMPLES
 
 TESTS = Path(__file__).parent
 PURE_ROOMS = ("market", "indicators", "signals", "trading", "strategies", "backtest", "charts")
@@ -100,6 +102,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("pure")
         if is_campaign(item):
             item.add_marker("soak")
+        if QUICK:
+            try_few_examples(item.function)
+
+
+def try_few_examples(function: Callable[..., object]) -> None:
+    """Lets a test of a property try few of its examples."""
+    # Where hypothesis keeps what its decorator `settings` was given; the decorator itself refuses to be used twice.
+    name = "_hypothesis_internal_use_settings"
+    given: settings | None = getattr(function, name, None)
+    if hasattr(function, "hypothesis"):
+        given = given or settings()
+        setattr(function, name, settings(given, max_examples=min(given.max_examples, QUICK_EXAMPLES)))
 
 
 def is_campaign(item: pytest.Function) -> bool:

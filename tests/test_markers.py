@@ -7,10 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from tests.campaigns import campaign_names
 from tests.client import Client
-from tests.markers import PURE_ROOMS, Reach
-from tests.stores.samples import bars
+from tests.counts import QUICK_EXAMPLES
+from tests.markers import PURE_ROOMS, Reach, try_few_examples
+from tests.stores.samples import at
 from tests.test_ci import PLUGINS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -82,7 +86,7 @@ def test_what_starts_processes_is_found_through_the_functions_of_the_tests() -> 
         Client(Path("somewhere"))
 
     def pure() -> None:
-        bars([1.0])
+        at("2026-01-05T15:00:00Z")
 
     assert Reach().follows(straight)
     assert Reach().follows(_starts)
@@ -104,6 +108,25 @@ def test_campaigns_are_found_in_the_source_of_their_module() -> None:
         ROOT / "tests" / "cli" / "test_killed_commands.py"
     )
     assert not campaign_names(Path(__file__))
+
+
+def test_the_quick_run_tries_few_examples_of_each_property() -> None:
+    tried = []
+
+    @settings(max_examples=10 * QUICK_EXAMPLES, database=None)
+    @given(st.integers())
+    def many(number: int) -> None:
+        tried.append(number)
+
+    @given(st.integers())
+    def by_default(number: int) -> None:
+        tried.append(number)
+
+    for test in (many, by_default):
+        tried.clear()
+        try_few_examples(test)
+        test()
+        assert len(tried) == QUICK_EXAMPLES
 
 
 def test_every_pure_room_has_tests() -> None:
