@@ -60,7 +60,8 @@ class Watch:
 
     def hear(self, event: str, _arguments: tuple[Any, ...]) -> None:
         """The hook for events of the interpreter."""
-        if event in REFUSED and self._others is not None and threading.get_ident() not in self._others:
+        # No names of this module are there any more when the interpreter ends.
+        if self._others is not None and event in REFUSED and threading.get_ident() not in self._others:
             self._refused.append(event)
             raise PermissionError(f"{event} in a test of a pure room: see tests/markers.py")
 
