@@ -33,6 +33,7 @@ measured.begin()
 from openbell.cli.entry import collector_paused  # noqa: E402
 from tests.searches import search_few_bars, search_only  # noqa: E402
 from tests.servers.desks import fresh_database  # noqa: E402
+from tests.stores.influx_server import InfluxServer, own_server  # noqa: E402
 from tests.stores.records.postgres_server import NotHere, PostgresServer  # noqa: E402
 
 pytest_plugins = ["tests.failed_tests", "tests.markers"]
@@ -146,6 +147,13 @@ def postgres() -> Iterator[PostgresServer]:
         pytest.skip(f"NOT TESTED: {missing}")
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def influx() -> Iterator[InfluxServer]:
+    """A real InfluxDB for the tests of a module."""
+    with own_server() as made:
+        yield made
 
 
 @pytest.fixture
