@@ -36,9 +36,9 @@ PURE := $(addprefix tests/,market indicators signals trading strategies backtest
 quick: $(VENV)/tools ## run the tests of the pure rooms: one process, no server, at most a minute
 	OPENBELL_QUICK=1 $(BIN)/python -m pytest -m pure $(PURE)
 
-# Three processes on two cores: some tests wait for others to end.
+# Four processes on two cores: many tests wait, for a server, a vendor or another process.
 test: $(VENV)/tools ## run all tests
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 soak: $(VENV)/tools ## run the long campaigns too
 	OPENBELL_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
@@ -53,7 +53,7 @@ check: lint covered sbom advisories ## lint, test, measure what is covered, list
 
 covered: $(VENV)/tools ## run all tests and print the coverage of each room; fails if a pure room has too little
 	rm -rf build/coverage && mkdir -p build/coverage
-	TESTS_COVERAGE=build/coverage/all $(BIN)/python -m pytest -n 3 --dist worksteal
+	TESTS_COVERAGE=build/coverage/all $(BIN)/python -m pytest -n 4 --dist worksteal
 	$(BIN)/python -m tools.room_coverage build/coverage/all
 
 sbom: $(VENV)/tools ## write what a desk is made of (CycloneDX) to build/

@@ -31,7 +31,7 @@ fi
 RUN = ".ci/install.py --new .venv requirements-run.lock"
 DESK = ".ci/install.py .venv --no-deps --no-build-isolation -e ."
 TOOLS = ".ci/install.py .venv requirements.lock"
-TESTS = "-m pytest -n 3 --dist worksteal"
+TESTS = "-m pytest -n 4 --dist worksteal"
 QUICK = f"-m pytest -m pure {' '.join(f'tests/{room}' for room in PURE_ROOMS)}"
 COVERED = [TESTS, "-m tools.room_coverage build/coverage/all"]
 
