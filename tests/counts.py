@@ -1,7 +1,7 @@
 """How often a campaign runs: less often in the ordinary run, as often as required in `make soak` (OPENBELL_SOAK=1).
 
-In `make quick` (OPENBELL_QUICK=1) campaigns are a quarter as long and tests of properties try few examples; everything else is
-the same.
+In `make quick` (OPENBELL_QUICK=1) campaigns are a quarter as long and tests of properties try few examples; everything
+else is the same.
 """
 
 from __future__ import annotations

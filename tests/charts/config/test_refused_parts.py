@@ -94,3 +94,21 @@ def test_the_list_of_problems_is_bounded_and_says_that_there_are_more() -> None:
         messages = [each.message for each in found if each.severity == severity]
         assert len(messages) == MOST + 1
         assert messages[-1] == f"there are more {severity}s"
+
+
+@pytest.mark.parametrize(
+    ("config", "field", "message"),
+    [
+        ([], "config", "config must be an object, not a list"),
+        ({**PLAIN, "width": True}, "width", "width must be"),
+        (
+            {**PLAIN, "watermark": "me", "watermarkOpacity": 2},
+            "watermarkOpacity",
+            "must be a number from 0 to 1, not 2",
+        ),
+        ({**PLAIN, "override": {"a": float("nan")}}, "override", "numbers of override must be finite"),
+    ],
+)
+def test_a_field_that_is_wrong_is_a_problem(config: Any, field: str, message: str) -> None:
+    found = {each.field: each.message for each in read_config(config).problems}
+    assert message in found[field], found
