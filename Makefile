@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # A byte-code cache makes every start two to three times faster.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help up test soak check lint sbom advisories bench lock docs proto clean
+.PHONY: help up quick test soak check covered lint sbom advisories bench lock docs proto clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -30,9 +30,15 @@ $(VENV)/tools: $(VENV)/run requirements.lock | $(VENV)/ready
 up: $(VENV)/ready ## start the desk on this machine (simulated market by default)
 	$(BIN)/openbell up
 
-# Three processes on two cores: some tests wait for others to end.
+# The rooms whose tests are pure, as tests/markers.py has them.
+PURE := $(addprefix tests/,market indicators signals trading strategies backtest charts)
+
+quick: $(VENV)/tools ## run the tests of the pure rooms: one process, no server, at most a minute
+	OPENBELL_QUICK=1 $(BIN)/python -m pytest -m pure $(PURE)
+
+# Four processes on two cores: many tests wait, for a server, a vendor or another process.
 test: $(VENV)/tools ## run all tests
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 soak: $(VENV)/tools ## run the long campaigns too
 	OPENBELL_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
@@ -43,7 +49,12 @@ lint: $(VENV)/tools ## ruff, mypy --strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint test sbom advisories ## lint, test, list the parts, look for advisories
+check: lint covered sbom advisories ## lint, test, measure what is covered, list the parts, look for advisories
+
+covered: $(VENV)/tools ## run all tests and print the coverage of each room; fails if a pure room has too little
+	rm -rf build/coverage && mkdir -p build/coverage
+	TESTS_COVERAGE=build/coverage/all $(BIN)/python -m pytest -n 4 --dist worksteal
+	$(BIN)/python -m tools.room_coverage build/coverage/all
 
 sbom: $(VENV)/tools ## write what a desk is made of (CycloneDX) to build/
 	$(BIN)/python .ci/sbom.py requirements-run.lock build/openbell.cdx.json

@@ -25,12 +25,18 @@ pytest.register_assert_rewrite(
     "tests.stores.records.contract",
 )
 
+from tests import measured  # noqa: E402
+
+# The lines of a module run when it is first imported: nothing of the package may be imported earlier.
+measured.begin()
+
 from openbell.cli.entry import collector_paused  # noqa: E402
 from tests.searches import search_few_bars, search_only  # noqa: E402
 from tests.servers.desks import fresh_database  # noqa: E402
+from tests.stores.influx_server import InfluxServer, own_server  # noqa: E402
 from tests.stores.records.postgres_server import NotHere, PostgresServer  # noqa: E402
 
-pytest_plugins = ["tests.failed_tests"]
+pytest_plugins = ["tests.failed_tests", "tests.markers"]
 
 _MEMORY = Path("/dev/shm")
 _ENOUGH = 4 * 2**30
@@ -66,6 +72,11 @@ def pytest_configure() -> None:
         os.environ[_DISK] = tempfile.gettempdir()
         os.environ["TMPDIR"] = str(_MEMORY)
         tempfile.tempdir = None  # read again from the environment
+
+
+def pytest_unconfigure() -> None:
+    """Writes what this process has measured, if it has."""
+    measured.write()
 
 
 @pytest.fixture
@@ -136,6 +147,13 @@ def postgres() -> Iterator[PostgresServer]:
         pytest.skip(f"NOT TESTED: {missing}")
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def influx() -> Iterator[InfluxServer]:
+    """A real InfluxDB for the tests of a module."""
+    with own_server() as made:
+        yield made
 
 
 @pytest.fixture

@@ -35,6 +35,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests import measured
+
 SEARCHES = "TESTS_SEARCHES"
 """The variable of processes that search in the background."""
 STRATEGIES = "TESTS_STRATEGIES"
@@ -47,6 +49,7 @@ _BESIDES = (
     "alembic.command",
     "anyio._backends._asyncio",
     "asyncpg",
+    "coverage",
     "httpx2",
     "mcp.server.lowlevel",
     "mcp.server.stdio",
@@ -215,6 +218,7 @@ def _become(asked: dict[str, Any], ends: list[int]) -> None:
     sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
     module, *words = asked["words"]
     sys.argv = [module, *words]
+    measured.begin(forked=True)
     os._exit(_ended(module))
 
 
@@ -260,6 +264,7 @@ def _ended(module: str) -> int:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
+    measured.write()
     return int(code or 0) & 0xFF
 
 

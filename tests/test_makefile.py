@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.markers import PURE_ROOMS
+
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 60.0
 
@@ -29,7 +31,9 @@ fi
 RUN = ".ci/install.py --new .venv requirements-run.lock"
 DESK = ".ci/install.py .venv --no-deps --no-build-isolation -e ."
 TOOLS = ".ci/install.py .venv requirements.lock"
-TESTS = "-m pytest -n 3 --dist worksteal"
+TESTS = "-m pytest -n 4 --dist worksteal"
+QUICK = f"-m pytest -m pure {' '.join(f'tests/{room}' for room in PURE_ROOMS)}"
+COVERED = [TESTS, "-m tools.room_coverage build/coverage/all"]
 
 
 class Checkout:
@@ -70,6 +74,18 @@ def test_up_installs_what_the_desk_runs_on_and_test_adds_the_rest(checkout: Chec
     assert checkout.make("test") == [TOOLS, TESTS]
     assert checkout.make("test") == [TESTS]
     assert checkout.make("up") == ["up"]
+
+
+def test_quick_runs_the_pure_rooms_in_one_process_and_check_measures_what_all_tests_cover(checkout: Checkout) -> None:
+    checkout.make("test")
+    assert checkout.make("quick") == [QUICK]
+    assert checkout.make("covered") == COVERED
+    dry = subprocess.run(
+        ["make", "--dry-run", "check"], cwd=checkout.folder, check=True, capture_output=True, text=True
+    )
+    commands = [line.strip() for line in dry.stdout.splitlines()]
+    assert f"TESTS_COVERAGE=build/coverage/all .venv/bin/python {TESTS}" in commands
+    assert f".venv/bin/python {COVERED[1]}" in commands
 
 
 def test_test_from_a_fresh_clone_installs_everything_and_up_after_it_nothing(checkout: Checkout) -> None:

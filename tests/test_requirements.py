@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.campaigns import campaigns_in, names_used, tree_of
+
 ROOT = Path(__file__).parent
 CODE = {path: path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
 for _own in ("counts.py", "test_requirements.py"):
     del CODE[ROOT / _own]
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 MUST_HOLD = {
     "texts from outside are cleaned where they are shown and marked in results; webhooks do not pose as alerts": [
@@ -855,13 +855,13 @@ COUNTS = {
         (
             "desk/arche/test_pages.py::test_pages_are_complete_disjoint_and_ordered_and_their_total_is_exact",
             "PAGES",
-            100,
+            50,
             2000,
         ),
         ("desk/arche/test_pages.py::test_a_new_or_changed_bar_is_counted_at_once", "CHANGES", 30, 300),
     ],
     "a strategy fitted to noise is not promoted: of a thousand random specs on random walks at most 1 % reach VALIDATED": [
-        ("backtest/test_search.py::test_strategies_without_skill_are_not_validated", "WITHOUT_SKILL", 200, 1000),
+        ("backtest/test_search.py::test_strategies_without_skill_are_not_validated", "WITHOUT_SKILL", 100, 1000),
     ],
     "no figure of a backtest is NaN or infinite, and the same backtest gives the same bytes": [
         ("backtest/test_outcome.py::test_every_fact_is_that_of_a_loop", "CASES", 200, 3000),
@@ -942,16 +942,16 @@ COUNTS = {
         (
             "stores/test_native_crash.py::test_a_killed_writer_of_native_series_loses_nothing_that_it_acknowledged",
             "NATIVE_KILLS",
-            12,
+            6,
             200,
         ),
     ],
     "kill -9 of the collector: no acknowledged bar lost, none double": [
-        ("stores/test_crash.py::test_a_killed_collector_loses_and_doubles_nothing", "COLLECTOR_KILLS", 8, 200),
-        ("stores/test_crash.py::test_a_killed_writer_loses_nothing_that_it_acknowledged", "KILLS", 16, 220),
+        ("stores/test_crash.py::test_a_killed_collector_loses_and_doubles_nothing", "COLLECTOR_KILLS", 4, 200),
+        ("stores/test_crash.py::test_a_killed_writer_loses_nothing_that_it_acknowledged", "KILLS", 8, 220),
     ],
     "every bar store passes one suite": [
-        ("stores/contract.py::test_a_reader_that_reads_only_changes_sees_everything", "MORE", 12, 100),
+        ("stores/contract.py::test_a_reader_that_reads_only_changes_sees_everything", "MORE", 6, 100),
     ],
     "10,000 fuzzed chart requests, each a chart or a typed error, within 2 s and 300 MB": [
         ("servers/test_chartgen.py::test_fuzzed_requests_are_a_chart_or_an_error", "REQUESTS", 100, 10_000),
@@ -973,10 +973,10 @@ COUNTS = {
         (
             "stores/records/contract.py::test_a_killed_writer_loses_nothing_that_it_acknowledged",
             "RecordsContract.kills",
-            12,
+            6,
             200,
         ),
-        ("stores/records/test_records.py::TestPostgres", "TestPostgres.kills", 8, 200),
+        ("stores/records/test_records.py::TestPostgres", "TestPostgres.kills", 4, 200),
     ],
     "alerts fire once, at the bar at which they become true, never on history": [
         (
@@ -990,16 +990,16 @@ COUNTS = {
         (
             "desk/trading/test_simulation.py::test_at_a_remote_broker_no_order_is_lost_or_doubled",
             "SCHEDULES",
-            100,
+            40,
             50_000,
         ),
-        ("desk/trading/test_simulation.py::test_on_paper_no_order_is_lost_or_doubled", "SCHEDULES", 100, 50_000),
+        ("desk/trading/test_simulation.py::test_on_paper_no_order_is_lost_or_doubled", "SCHEDULES", 40, 50_000),
     ],
     "10,000 edits, removals, reorders and truncations of the ledger are found": [
         (
             "stores/records/test_verify.py::test_every_edit_removal_reorder_and_truncation_is_found",
             "CAMPAIGN",
-            160,
+            60,
             10_000,
         ),
         ("trading/test_ledger.py::test_every_random_manipulation_is_found", "ROUNDS", 500, 10_000),
@@ -1008,7 +1008,7 @@ COUNTS = {
         ("desk/trading/test_fencing.py::test_stopped_at_any_moment_two_engines_never_write_in_turn", "STOPS", 2, 20),
     ],
     "kill -9 of the engine in the middle of fills and alerts": [
-        ("desk/trading/test_engine_crash.py::test_a_killed_engine_loses_doubles_and_invents_nothing", "KILLS", 10, 500),
+        ("desk/trading/test_engine_crash.py::test_a_killed_engine_loses_doubles_and_invents_nothing", "KILLS", 5, 500),
     ],
     "the present is moved by the present alone; scenarios have records of their own": [
         ("servers/test_nothing_later.py::test_no_tool_of_another_clock_changes_the_present", "PRESENTS", 1, 40),
@@ -1022,7 +1022,7 @@ COUNTS = {
         (
             "servers/test_nothing_later.py::test_the_same_question_has_the_same_answer_before_and_after_later_deeds",
             "SEEDS",
-            2,
+            1,
             40,
         ),
     ],
@@ -1063,11 +1063,6 @@ COUNTS = {
 
 STATED = re.compile(r"\b\d{1,3}(?:,\d{3})+\b")
 """A count in a requirement's own words, such as 10,000."""
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 @cache
@@ -1115,51 +1110,3 @@ def test_no_other_number_differs_between_the_ordinary_run_and_the_soak() -> None
             if isinstance(node, ast.IfExp) and "SOAK" in names_used(node.test):
                 chosen = [each.value for each in (node.body, node.orelse) if isinstance(each, ast.Constant)]
                 assert int not in map(type, chosen), f"{path}:{node.lineno}: use runs"
-
-
-def campaigns_in(path: Path) -> Iterator[tuple[str, str, int, int]]:
-    """Every count that a file declares, with each test that uses it, or with its class if no test of the file does."""
-    file, tree = path.relative_to(ROOT).as_posix(), tree_of(path)
-    parts = {name: names_used(node) for node in tree.body for name in names_defined(node)}
-    tests = {
-        node.name: node for node in ast.walk(tree) if isinstance(node, FUNCTIONS) and node.name.startswith("test_")
-    }
-    owners = {"": tree.body} | {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
-    declared = 0
-    for owner, body in owners.items():
-        for node in body:
-            if isinstance(node, ast.Assign) and (counts := counts_of(node.value)):
-                declared += 1
-                (name,) = names_defined(node)
-                users = [user for user, test in tests.items() if name in names_reached(test, parts)]
-                for user in users or [owner]:
-                    yield f"{file}::{user}", f"{owner}.{name}" if owner else name, *counts
-    assert declared == sum(counts_of(node) is not None for node in ast.walk(tree)), f"{path}: assign runs() to a name"
-
-
-def counts_of(node: ast.AST) -> tuple[int, int] | None:
-    """The counts in `runs(ordinary, soak=count)`; None for anything else."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "runs":
-        return ast.literal_eval(node.args[0]), ast.literal_eval(node.keywords[0].value)
-    return None
-
-
-def names_defined(node: ast.stmt) -> list[str]:
-    if isinstance(node, ast.Assign):
-        return [target.id for target in node.targets if isinstance(target, ast.Name)]
-    return [node.name] if isinstance(node, FUNCTIONS) else []
-
-
-def names_used(node: ast.AST) -> set[str]:
-    every = (each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute))
-    return {each.id if isinstance(each, ast.Name) else each.attr for each in every}
-
-
-def names_reached(node: ast.AST, parts: dict[str, set[str]]) -> set[str]:
-    """The names that a function uses, by itself and through the functions and values of its module."""
-    found: set[str] = set()
-    waiting = names_used(node)
-    while waiting:
-        found |= waiting
-        waiting = {name for each in waiting for name in parts.get(each, ())} - found
-    return found

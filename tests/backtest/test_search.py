@@ -22,7 +22,7 @@ from tests.counts import runs
 from tests.strategies.specs import crossover, random_spec, walk
 
 COSTS = Setup(10_000.0, 0.001, 0.0005)
-WITHOUT_SKILL = runs(200, soak=1000)
+WITHOUT_SKILL = runs(100, soak=1000)
 
 
 def steps(found: list[SearchedSpec | None]) -> list[Promotion]:

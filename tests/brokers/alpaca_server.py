@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from email.utils import formatdate
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 from uuid import NAMESPACE_URL, uuid5
+
+from tests.looped import LoopServer
 
 KEY, SECRET = "PKTRADEKEY0123456789", "tr4de/s3cr3t+that=nobody.sees"
 NOW = 1_790_000_000
@@ -62,10 +64,11 @@ def refusal(status: int, code: int, message: str) -> Answer:
     return answer(status, {"code": code, "message": message})
 
 
-class AlpacaTradingServer:
+class AlpacaTradingServer(LoopServer):
     """Start it with `with`; give its `url` to the broker."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.orders: dict[str, Json] = {}
         """Orders by Alpaca's id, including legs."""
         self.activities: list[Json] = []
@@ -93,18 +96,6 @@ class AlpacaTradingServer:
         self._lock = threading.RLock()
         self._made = 0
         self._writers: set[asyncio.StreamWriter] = set()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="alpaca trading", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        assert self._ready.wait(10)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
-        assert not self._thread.is_alive()
 
     @property
     def url(self) -> str:
@@ -212,8 +203,7 @@ class AlpacaTradingServer:
 
     # --- HTTP
 
-    async def _run(self) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+    async def _listen(self) -> None:
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self._port = server.sockets[0].getsockname()[1]
         self._ready.set()

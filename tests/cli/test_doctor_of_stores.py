@@ -9,7 +9,6 @@ import shutil
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from tests.client import OPENBELL, Client, environment, run
 from tests.feeds.alpaca_server import AlpacaServer
 from tests.gateway.streamable.gateways import add_tokens
 from tests.prefork import Process
-from tests.stores.influx_server import InfluxServer, NotHere
+from tests.stores.influx_server import InfluxServer, own_server
 from tests.stores.records.postgres_server import PostgresServer
 from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, SEPTEMBER, minutes_of
 from tests.stores.samples import run as minutes
@@ -34,16 +33,6 @@ from tests.waiting import wait_for
 BTC = minutes_of("BTC/USD")
 DAYS = Span(SEPTEMBER, SEPTEMBER + 5 * DAY)
 ORDER = {"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "0.001"}
-
-
-@pytest.fixture(scope="module")
-def influx() -> Iterator[InfluxServer]:
-    try:
-        made = InfluxServer()
-    except NotHere as error:
-        pytest.skip(f"NOT TESTED: {error}")
-    yield made
-    made.close()
 
 
 @pytest.fixture(params=["parquet", "influxdb"])
@@ -325,11 +314,7 @@ def _execute(database: str, statements: list[str]) -> None:
 
 def test_an_influxdb_user_that_may_only_read_is_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INFLUXDB_HTTP_AUTH_ENABLED", "true")
-    try:
-        server = InfluxServer()
-    except NotHere as error:
-        pytest.skip(f"NOT TESTED: {error}")
-    with closing(server):
+    with own_server() as server:
         server.query("CREATE USER boss WITH PASSWORD 'boss' WITH ALL PRIVILEGES")
         settings = {"INFLUX_URL": server.url, "INFLUX_DATABASE": "guarded", "FEED": "none"}
         with closing(store_of(tmp_path, {**settings, "INFLUX_TOKEN": "boss:boss"})) as store:

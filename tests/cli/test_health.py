@@ -20,7 +20,7 @@ from tests.client import OPENBELL, PATIENCE, environment, run
 from tests.gateway.streamable.gateways import Up
 from tests.prefork import Process
 from tests.stalling import StallingProxy
-from tests.stores.influx_server import InfluxServer, NotHere
+from tests.stores import influx_server
 from tests.waiting import wait_for
 
 PARTS = {"records", "bars", "feed", "collector", "engine", "gateway", "webhooks"}
@@ -213,10 +213,7 @@ def test_an_outage_of_the_records_is_named_everywhere_until_it_ends(
 
 
 def test_an_outage_of_influxdb_is_named_until_it_ends(tmp_path: Path) -> None:
-    try:
-        server = InfluxServer()
-    except NotHere as missing:
-        pytest.skip(f"NOT TESTED: {missing}")
+    server = influx_server.started()
     settings = {"INFLUX_URL": server.url, "POOL_INFLUX_CONNECT": "1", "POOL_INFLUX_TIMEOUT": "1"}
     try:
         with Watched(tmp_path, **settings) as desk:

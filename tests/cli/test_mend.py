@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,21 +16,10 @@ from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.stores.port import BarStore, Span
 from tests.client import run
-from tests.stores.influx_server import InfluxServer, NotHere
 from tests.stores.samples import DAY, EVER, LIVE, MINUTE, SEPTEMBER
 from tests.stores.samples import run as minutes
 
 BTC = Series(parse("BTC/USD"))
-
-
-@pytest.fixture(scope="module")
-def influx() -> Iterator[InfluxServer]:
-    try:
-        made = InfluxServer()
-    except NotHere as error:
-        pytest.skip(f"NOT TESTED: {error}")
-    yield made
-    made.close()
 
 
 @pytest.fixture(params=["parquet", "influxdb"])

@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import formatdate
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from zoneinfo import ZoneInfo
 
@@ -34,6 +33,7 @@ from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from tests.feeds.prices import SEED, prices
+from tests.looped import LoopServer
 
 KEY, SECRET = "PKTESTKEY0123456789", "s3cr3t/that+nobody=sees"
 FIRST_AFTER, CORRECTED_AFTER = 0.5, 30.0
@@ -90,10 +90,11 @@ class StreamConnection(ServerConnection):
         self.send_data()
 
 
-class AlpacaServer:
+class AlpacaServer(LoopServer):
     """Start it with `with`, and pass `urls` to the feed."""
 
     def __init__(self, clock: Clock, corrected: Callable[[Instrument, int], bool] = lambda _i, _t: False) -> None:
+        super().__init__()
         self.clock = clock
         self.corrected = corrected
         """Returns True for minutes that are corrected 30 s after their end."""
@@ -126,18 +127,6 @@ class AlpacaServer:
         self.counts: Counter[str] = Counter()
         """The number of requests by timeframe."""
         self._recent: list[float] = []
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="alpaca", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        assert self._ready.wait(10)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
-        assert not self._thread.is_alive()
 
     @property
     def urls(self) -> dict[str, str]:
@@ -186,8 +175,7 @@ class AlpacaServer:
             rows = [(_midnight(row[0]), *row[1:]) for row in rows]
         return [row for row in rows if start <= row[0] < end]
 
-    async def _run(self) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+    async def _listen(self) -> None:
         http = await asyncio.start_server(self._serve_http, "127.0.0.1", 0)
         async with (
             http,

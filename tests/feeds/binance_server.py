@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.series import Series
 from openbell.market.timeframes import SHORT
 from tests.feeds.prices import SEED, prices
+from tests.looped import LoopServer
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -51,10 +51,11 @@ def funding(moment: int) -> float:
     return round(1e-5 * (moment // HOUR % 97 - 30), 8)
 
 
-class BinanceServer:
+class BinanceServer(LoopServer):
     """Start it with `with`; all attributes may be changed while it runs."""
 
     def __init__(self, clock: Clock) -> None:
+        super().__init__()
         self.clock = clock
         self.requests: list[tuple[str, dict[str, str], float]] = []
         """Path, query and monotonic time of every request."""
@@ -75,20 +76,6 @@ class BinanceServer:
         self._corrections: list[tuple[Instrument, int, float]] = []
         self._open: dict[Any, Any] = {}
         self._port = 0
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._started = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
-
-    def __enter__(self) -> BinanceServer:
-        self._thread.start()
-        assert self._started.wait(10), "the server did not start"
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._loop
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
-        assert not self._thread.is_alive()
 
     def options(self, **more: Any) -> dict[str, Any]:
         """Returns ccxt's options to use this server, without rate limit."""
@@ -118,7 +105,6 @@ class BinanceServer:
 
     def drop(self) -> None:
         """Abort all open sockets without a closing handshake."""
-        assert self._loop
         self._loop.call_soon_threadsafe(lambda: [request.transport.abort() for request in self._open.values()])
 
     def correct(self, instrument: Instrument, minute: int, factor: float) -> None:
@@ -134,10 +120,9 @@ class BinanceServer:
         volume = found.volume * np.array([factors.get(at, 1.0) for at in found.time.tolist()])
         return barlib.make(instrument, found.timeframe, *found.columns()[:5], volume)
 
-    async def _serve(self) -> None:
+    async def _listen(self) -> None:
         from aiohttp import web
 
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         app = web.Application()
         app.router.add_get("/stream/ws/{stream}", self._socket)
         for path, answer in (
@@ -155,7 +140,7 @@ class BinanceServer:
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         self._port = runner.addresses[0][1]
-        self._started.set()
+        self._ready.set()
         await self._stop.wait()
         for request in self._open.values():
             request.transport.abort()

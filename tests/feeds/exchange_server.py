@@ -7,12 +7,11 @@ JSON of each exchange.
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from openbell.market.clock import Clock
@@ -20,6 +19,7 @@ from openbell.market.instruments import Instrument
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from tests.feeds.prices import prices
+from tests.looped import LoopServer
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -38,7 +38,7 @@ class Rate:
     costs: Mapping[str, float]
 
 
-class ExchangeServer:
+class ExchangeServer(LoopServer):
     """Start it with `with`; a subclass has the dialect of one exchange. All attributes may be changed while it runs."""
 
     exchange: str
@@ -50,6 +50,7 @@ class ExchangeServer:
     rate: Rate
 
     def __init__(self, clock: Clock, latency: float = LATENCY) -> None:
+        super().__init__()
         self.clock = clock
         self.latency = latency
         self.counts: Counter[str] = Counter()
@@ -64,20 +65,6 @@ class ExchangeServer:
         """The time of the first candle: 2017-08-17."""
         self._spent: deque[tuple[float, float]] = deque()
         self._port = 0
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._started = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        assert self._started.wait(10), "the server did not start"
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._loop
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
-        assert not self._thread.is_alive()
 
     @property
     def total(self) -> int:
@@ -120,10 +107,9 @@ class ExchangeServer:
             rows[-1] = (at, opened, opened, opened, opened, volume / 4)
         return rows
 
-    async def _serve(self) -> None:
+    async def _listen(self) -> None:
         from aiohttp import web
 
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         app = web.Application()
         app.router.add_route("*", "/{url:.*}", self._handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -131,7 +117,7 @@ class ExchangeServer:
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         self._port = runner.addresses[0][1]
-        self._started.set()
+        self._ready.set()
         await self._stop.wait()
         await runner.cleanup()
 

@@ -9,14 +9,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.counts import runs
-from tests.stores.influx_server import InfluxServer, NotHere
+from tests.stores.influx_server import InfluxServer
 
 SYMBOLS = runs(20, soak=500)
 ORDERS = runs(40, soak=1000)
@@ -29,16 +26,6 @@ LEVEL = 1.05
 FEW = 3
 """Connections, tasks and threads that may be there for a moment; one lost in every minute or hour would be more."""
 PATIENCE = runs(120, soak=10_800)
-
-
-@pytest.fixture(scope="module")
-def influx() -> Iterator[InfluxServer]:
-    try:
-        server = InfluxServer()
-    except NotHere as missing:
-        pytest.skip(f"NOT TESTED: {missing}")
-    yield server
-    server.close()
 
 
 def test_a_day_leaves_a_desk_as_it_was_and_loses_nothing(tmp_path: Path, database: str, influx: InfluxServer) -> None:

@@ -22,7 +22,7 @@ from tests.operations import gauges
 from tests.operations.observed import minutes_in_influx, rows_in_postgres
 from tests.operations.path import Path, symbols
 from tests.operations.vendor import ManySymbols
-from tests.stores.influx_server import InfluxServer, NotHere
+from tests.stores.influx_server import InfluxServer
 from tests.waiting import Pace, wait_for
 
 SYMBOLS, ORDERS, ALERTS, REAL_MINUTES, WARM_UP = 500, 1000, 10_000, 20, 5
@@ -34,16 +34,6 @@ FEW = 5
 _ORDERS = "SELECT id, symbol, limit_price, placed_at, state FROM orders"
 _FILLS = "SELECT order_id, at FROM fills"
 _ALERTS = "SELECT symbol, type, threshold, set_at, fired_at FROM alerts"
-
-
-@pytest.fixture
-def influx() -> Iterator[InfluxServer]:
-    try:
-        server = InfluxServer()
-    except NotHere as missing:
-        pytest.skip(f"NOT TESTED: {missing}")
-    yield server
-    server.close()
 
 
 @pytest.mark.skipif(not SOAK, reason="takes half an hour: make soak")

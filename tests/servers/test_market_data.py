@@ -17,23 +17,14 @@ import pytest
 from openbell.market.clock import parse_time
 from tests.client import OPENBELL, Client, run
 from tests.servers.desks import ask, data, error
-from tests.stores.influx_server import InfluxServer, NotHere
+from tests.stores import influx_server
+from tests.stores.influx_server import InfluxServer
 from tests.waiting import wait_for
 
 CONTRACT = Path(__file__).parents[1] / "servers" / "contracts" / "market-data.json"
 AS_OF = "2026-01-07T15:00:30Z"
 COMMAND = [*OPENBELL, "mcp", "market-data"]
 SECONDS = {"1m": 60, "5m": 300, "15m": 900, "1h": 3600, "4h": 14400, "1d": 86400}
-
-
-@pytest.fixture(scope="module")
-def influx() -> Iterator[InfluxServer]:
-    try:
-        made = InfluxServer()
-    except NotHere as error:
-        pytest.skip(f"NOT TESTED: {error}")
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module", params=["parquet", "influxdb"])
@@ -276,7 +267,7 @@ def test_old_and_few_bars_have_their_codes(request: pytest.FixtureRequest, tmp_p
 
 def test_a_store_that_is_gone_is_a_database_error(influx: InfluxServer, tmp_path: Path) -> None:
     settings = {"FEED": "none", "INFLUX_DATABASE": "gone", "POOL_INFLUX_TIMEOUT": "0.4", "TIMEOUT": "5"}
-    own = InfluxServer()
+    own = influx_server.started()
     try:
         settings["INFLUX_URL"] = own.url
         assert run(tmp_path, "import", str(csv(tmp_path, 3000)), "--symbol", "AAPL", **settings).returncode == 0
@@ -301,7 +292,7 @@ def test_a_store_that_is_gone_is_a_database_error(influx: InfluxServer, tmp_path
 
 
 def test_a_call_that_takes_too_long_is_a_time_out(influx: InfluxServer, tmp_path: Path) -> None:
-    own = InfluxServer()
+    own = influx_server.started()
     try:
         settings = {"FEED": "none", "INFLUX_URL": own.url, "TIMEOUT": "0.2"}
         with Client(tmp_path, command=COMMAND, **settings) as made:

@@ -21,7 +21,7 @@ from tests.servers.every_tool import LATER, SAMPLES, Walk, reads
 from tests.servers.histories import SYMBOLS, WHAT_IF, History, lifted, put_back
 
 pytestmark = pytest.mark.usefixtures("short_search")
-SEEDS = runs(2, soak=40)
+SEEDS = runs(1, soak=40)
 PRESENTS = runs(1, soak=40)
 Answers = dict[str, dict[str, str]]
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.client import OPENBELL, Client
 from tests.servers.desks import data, fresh_database
-from tests.stores.influx_server import InfluxServer, NotHere
+from tests.stores import influx_server
 from tests.stores.records.postgres_server import PostgresServer
 from tests.waiting import wait_for
 
@@ -65,10 +65,7 @@ def connections(client: Client, url: str) -> int:
 
 
 def test_an_idle_connection_to_influxdb_is_closed_and_the_next_call_opens_another(tmp_path: Path) -> None:
-    try:
-        own = InfluxServer()
-    except NotHere as missing:
-        pytest.skip(f"NOT TESTED: {missing}")
+    own = influx_server.started()
     settings = {"INFLUX_URL": own.url, "AS_OF": AS_OF, "TIMEOUT": "60", "POOL_INFLUX_IDLE": "2"}
     try:
         with Client(tmp_path, command=[*OPENBELL, "mcp", "market-data"], **settings) as client:

@@ -42,7 +42,7 @@ from tests.stores.store_suite import StoreSuite
 
 SYMBOLS = ["AAPL", "BRK.B", "BTC/USD", "EUR/USD"]
 COUNTS = [1, 7, MANY]
-MORE = runs(12, soak=100)
+MORE = runs(6, soak=100)
 
 minutes = st.integers(0, 4000).map(lambda minute: OCTOBER + (minute - 2000) * MINUTE)
 """Times around the end of a month."""

@@ -8,6 +8,8 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -29,10 +31,7 @@ _shared: list[InfluxServer] = []
 def shared() -> InfluxServer:
     """One server for all tests of a module; `close_shared` ends it. Skips the test if there is none."""
     if not _shared:
-        try:
-            _shared.append(InfluxServer())
-        except NotHere as error:
-            pytest.skip(f"NOT TESTED: {error}")
+        _shared.append(started())
     return _shared[0]
 
 
@@ -40,6 +39,24 @@ def close_shared() -> None:
     """End the server that `shared` has started."""
     while _shared:
         _shared.pop().close()
+
+
+def started() -> InfluxServer:
+    """A new server. Skips the test if there is none on this machine."""
+    try:
+        return InfluxServer()
+    except NotHere as error:
+        pytest.skip(f"NOT TESTED: {error}")
+
+
+@contextmanager
+def own_server() -> Iterator[InfluxServer]:
+    """A server that its tests may kill."""
+    made = started()
+    try:
+        yield made
+    finally:
+        made.close()
 
 
 class InfluxServer:

@@ -30,8 +30,8 @@ from tests.stores.samples import DAY, END, EVER, MINUTE, START, at, minutes_of
 from tests.stores.scenarios import AAPL, BESIDE, COVERED, DAYS, SCENARIOS, Scenario, prepare
 from tests.stores.writer import REPLACED, SYMBOLS, Operation, operation
 
-KILLS = runs(16, soak=220)
-COLLECTOR_KILLS = runs(8, soak=200)
+KILLS = runs(8, soak=220)
+COLLECTOR_KILLS = runs(4, soak=200)
 SEED = int(os.environ.get("OPENBELL_SEED", "20250901"))
 
 

@@ -30,7 +30,7 @@ from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import BarStore, Span
 from tests.counts import runs
 from tests.stores.contract import BarStoreContract
-from tests.stores.influx_server import InfluxServer, NotHere
+from tests.stores.influx_server import InfluxServer, own_server
 from tests.stores.influx_server import shared as server
 from tests.stores.model import assert_same
 from tests.stores.native_contract import NativeContract
@@ -85,12 +85,8 @@ class Outages:
 
     @pytest.fixture
     def own(self) -> Iterator[InfluxServer]:
-        try:
-            made = InfluxServer()
-        except NotHere as error:
-            pytest.skip(f"NOT TESTED: {error}")
-        yield made
-        made.close()
+        with own_server() as made:
+            yield made
 
 
 def stored_at(own: InfluxServer, folder: Path, **pool: float) -> InfluxStore:

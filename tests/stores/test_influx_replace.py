@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -18,22 +17,12 @@ from openbell.stores.port import Span
 from tests.counts import runs
 from tests.stores.child import Child
 from tests.stores.influx_replacer import REPLACEMENTS, Replacement
-from tests.stores.influx_server import InfluxServer, NotHere
+from tests.stores.influx_server import InfluxServer
 from tests.stores.model import assert_same
 from tests.stores.samples import EVER, LIVE
 
 KILLS = runs(4, soak=100)
 """Steps of each replacement at which it is killed, at most all. Most steps delete bars that were made of minutes."""
-
-
-@pytest.fixture(scope="module")
-def influx() -> Iterator[InfluxServer]:
-    try:
-        made = InfluxServer()
-    except NotHere as error:
-        pytest.skip(f"NOT TESTED: {error}")
-    yield made
-    made.close()
 
 
 def assert_consistent(store: InfluxStore, done: Replacement, where: str) -> None:

@@ -23,7 +23,7 @@ from tests.stores.native_writer import SERIES, parts_of
 from tests.stores.samples import EVER, FILE, LIVE, bars
 from tests.stores.scenarios import IN_JANUARY, QUARTERS, SCENARIOS, prepare
 
-NATIVE_KILLS = runs(12, soak=200)
+NATIVE_KILLS = runs(6, soak=200)
 SEED = int(os.environ.get("OPENBELL_SEED", "20191220"))
 
 

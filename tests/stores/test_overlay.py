@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from openbell.stores.overlay import OverlayStore
 from openbell.stores.parquet.store import ParquetStore, ParquetView
 from openbell.stores.port import BarStore, Span
 from tests.stores.contract import BarStoreContract
-from tests.stores.influx_server import InfluxServer, NotHere
 from tests.stores.model import Reader, assert_same
 from tests.stores.native_contract import KINDS, NativeContract
 from tests.stores.samples import (
@@ -96,16 +94,6 @@ class TestNativeSeriesOfTheHome(NativeContract):
 
     def open_store(self, folder: Path) -> ParquetStore:
         return ViewedStore(folder)
-
-
-@pytest.fixture(scope="module")
-def influx() -> Iterator[InfluxServer]:
-    try:
-        made = InfluxServer()
-    except NotHere as error:
-        pytest.skip(f"NOT TESTED: {error}")
-    yield made
-    made.close()
 
 
 class Home:

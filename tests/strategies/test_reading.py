@@ -124,6 +124,58 @@ def test_keys_may_be_written_with_underscores() -> None:
             "exitConditions[1]: a stop closes by itself: write it alone, or in one OR with the other exits",
         ),
         (
+            changed(entryConditions=[{"type": "IS_RISING", "indicator": "sma", "params": {"barCount": 0}}]),
+            ProblemKind.CONDITIONS,
+            "entryConditions[0].params.barCount: must be a whole number from 1 to 500",
+        ),
+        (
+            changed(entryConditions=[{"type": "OVER", "indicator": "sma", "params": {"other": "sma"}}]),
+            ProblemKind.CONDITIONS,
+            "entryConditions[0].params.other: sma.sma is compared with itself",
+        ),
+        (
+            changed(exitConditions=[{"type": "STOP_LOSS", "params": {"points": 3}}]),
+            ProblemKind.CONDITIONS,
+            "exitConditions[0].params.points: is not known here",
+        ),
+        (
+            changed(exitConditions=[{"type": "STOP_LOSS", "params": {"percentage": "much"}}]),
+            ProblemKind.CONDITIONS,
+            "exitConditions[0].params.percentage: ",
+        ),
+        (
+            changed(exitConditions=[{"type": "STOP_LOSS", "params": {"percentage": 0}}]),
+            ProblemKind.CONDITIONS,
+            "exitConditions[0].params.percentage: must be more than 0 and less than",
+        ),
+        (
+            changed(
+                exitConditions=[
+                    {
+                        "type": "OR",
+                        "conditions": [{"type": "STOP_LOSS", "params": {"percentage": each}} for each in (3, 4)],
+                    }
+                ]
+            ),
+            ProblemKind.CONDITIONS,
+            "exitConditions[0].conditions[1]: a second STOP_LOSS",
+        ),
+        (
+            changed(indicators=[{"id": "a", "type": "rsi", "params": {"length": 7, "period": 8}}]),
+            ProblemKind.INDICATORS,
+            "indicators[0].params.period: sets length a second time",
+        ),
+        (
+            changed(indicators=[{"id": "a", "type": "rsi", "params": {"length": 7.5}}]),
+            ProblemKind.INDICATORS,
+            "indicators[0].params.length: must be a whole number",
+        ),
+        (
+            changed(indicators=[{"id": "a", "type": "rsi", "params": 7}]),
+            ProblemKind.INDICATORS,
+            "indicators[0].params: must be an object, not 7",
+        ),
+        (
             changed(exitConditions=[]),
             ProblemKind.CONDITIONS,
             "exitConditions: must be a list with at least one condition",

@@ -194,3 +194,33 @@ def test_attack_sentences_of_new_words_leave_nothing_behind() -> None:
         assert tracemalloc.get_traced_memory()[0] < 200_000
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "span"),
+    [
+        ("BTC for a month", "1M"),
+        ("BTC last couple of months", "2M"),
+        ("BTC last whole week", "7D"),
+        ("BTC 90 days chart", "90D"),
+        ("BTC 24h", "1D"),
+        ("BTC on February 29", "2024-02-29/2024-02-29"),
+        ("BTC on March the 3rd", "2026-03-03/2026-03-03"),
+        ("BTC last 30 days RSI", "1M"),
+    ],
+)
+def test_ranges_in_other_words(sentence: str, span: str) -> None:
+    assert construct(sentence, NOW).config["range"] == span
+
+
+@pytest.mark.parametrize(
+    ("sentence", "inputs"),
+    [
+        ("BTC with RSI length of 21", {"length": 21}),
+        ("BTC a 20 period RSI", {"length": 20}),
+        ("BTC with bollinger bands 2.5 standard deviations", {"length": 20, "stdDev": 2.5}),
+        ("BTC with MACD fast 8 slow 17", {"fastLength": 8, "slowLength": 17, "signalLength": 9}),
+    ],
+)
+def test_inputs_of_a_study_in_other_words(sentence: str, inputs: dict[str, float]) -> None:
+    assert construct(sentence, NOW).config["studies"][0]["inputs"] == inputs

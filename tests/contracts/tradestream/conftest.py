@@ -45,12 +45,8 @@ class Desk:
 @pytest.fixture(scope="package")
 def influx() -> Iterator[InfluxServer]:
     """A real InfluxDB."""
-    try:
-        made = InfluxServer()
-    except influx_server.NotHere as missing:
-        pytest.skip(f"NOT TESTED: {missing}")
-    yield made
-    made.close()
+    with influx_server.own_server() as made:
+        yield made
 
 
 # Strategies, backtests and specs: imported days of a market with an edge, their records in PostgreSQL

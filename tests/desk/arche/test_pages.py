@@ -26,7 +26,7 @@ from tests.counts import runs
 from tests.desk.arche.homes import DAY, IMPORTED, MONDAY, bars_at, desk_with, historical
 from tests.servers.desks import awaited
 
-PAGES = runs(100, soak=2000)
+PAGES = runs(50, soak=2000)
 CHANGES = runs(30, soak=300)
 DAYS = 6
 NOW = MONDAY + (DAYS - 1) * DAY + 11 * 3600

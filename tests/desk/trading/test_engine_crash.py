@@ -33,7 +33,7 @@ from tests.client import run
 from tests.counts import runs
 from tests.desk.trading.child import SYMBOLS, Fork, desk_of, trade
 
-KILLS = runs(10, soak=500)
+KILLS = runs(5, soak=500)
 HOMES = max(1, KILLS // 25)
 SEED = int(os.environ.get("OPENBELL_SEED", "20260105"))
 BEGIN = parse_time("2026-01-05T15:00:00Z")

@@ -24,7 +24,7 @@ from tests.desk.trading.market import SYMBOLS, Outage
 from tests.desk.trading.simulation import Memories, World, driver, simulate
 
 ONE = os.environ.get("OPENBELL_SEED")
-SCHEDULES = runs(100, soak=50_000)
+SCHEDULES = runs(40, soak=50_000)
 """The number of schedules of each test."""
 PARTS = max(2, SCHEDULES // 2500)
 EACH = SCHEDULES // PARTS

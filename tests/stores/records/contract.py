@@ -69,7 +69,7 @@ def put(name: str, **values: Any) -> Callable[[Journal], int]:
 class RecordsContract:
     """Each test checks one guarantee."""
 
-    kills = runs(12, soak=200)
+    kills = runs(6, soak=200)
 
     # Atomicity
 

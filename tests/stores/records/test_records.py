@@ -16,7 +16,7 @@ class TestSqlite(RecordsContract):
 
 
 class TestPostgres(RecordsContract):
-    kills = runs(8, soak=200)
+    kills = runs(4, soak=200)
 
     @pytest.fixture
     def place(self, on_postgres: Place) -> Place:

@@ -33,7 +33,7 @@ from tests.servers.desks import fresh_database
 from tests.stores.records.postgres_server import PostgresServer
 from tests.trading.samples import BUY, START, D, limit
 
-CAMPAIGN = runs(160, soak=10_000)
+CAMPAIGN = runs(60, soak=10_000)
 PARTS = 4
 
 
