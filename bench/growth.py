@@ -23,7 +23,7 @@ from tests.clocks import HandClock
 from history import NOW, SOURCE, days, instruments
 from measure import Client, row, rows
 from openbell.desk.desk import Desk
-from openbell.desk.importing import Options, read
+from openbell.desk.importing import ImportOptions, read
 from openbell.desk.settings import load
 from openbell.feeds.sim.bars import minute_bars
 from openbell.market.bars import MINUTE, Bars, resample
@@ -109,7 +109,7 @@ def imported(folder: Path) -> None:
     for scale in SCALES:
         path = folder / f"rows-{scale}.csv"
         _write(path, base.tail(BARS * scale))
-        found.append(best(lambda: read(path, Options(BTC), NOW), 3))  # noqa: B023
+        found.append(best(lambda: read(path, ImportOptions(BTC), NOW), 3))  # noqa: B023
     grows("import: read 5k · 50k · 500k rows of CSV", found)
 
 

@@ -224,12 +224,12 @@ def _become(asked: dict[str, Any], ends: list[int]) -> None:
 
 def _leave_out_search() -> None:
     """Make the search in the background wait for ever, as one does that another process has begun."""
-    from openbell.desk.research.strategies.seeding import Seeding
+    from openbell.desk.research.strategies.background_search import BackgroundSearch
 
-    async def wait(self: Seeding) -> None:
+    async def wait(self: BackgroundSearch) -> None:
         await asyncio.Event().wait()
 
-    Seeding.run = wait  # type: ignore[method-assign]
+    BackgroundSearch.run = wait  # type: ignore[method-assign]
 
 
 def _know_only(names: list[str]) -> None:

@@ -37,6 +37,16 @@ def warn(capfd: pytest.CaptureFixture[str], long: dict[str, int], most: int) -> 
             print(f"\nWARNING: {name} has {length} lines, more than {most}", end="")
 
 
+def test_public_classes_have_names_of_their_own() -> None:
+    """A reader who meets a name knows which class it is."""
+    places = defaultdict(list)
+    for path in FILES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(path.relative_to(SOURCE).as_posix())
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 def test_no_six_equal_lines_are_in_two_places() -> None:
     assert copies({path.relative_to(SOURCE).as_posix(): path.read_text() for path in SOURCE.rglob("*.py")}) == []
 

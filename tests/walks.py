@@ -13,7 +13,7 @@ from openbell.backtest.wire.limits import USUAL_MESSAGE_MB
 from openbell.desk.bars.collector import Collector
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.gateway.backtester.service import Options, serve
+from openbell.gateway.backtester.service import ServiceOptions, serve
 from openbell.gateway.outbound import Outbound
 from openbell.gateway.webhooks.sender import WebhookSender
 from openbell.protocol.service import Runner
@@ -111,7 +111,9 @@ async def http_to_answer(home: Path, trace: Trace) -> None:
 async def backtest_over_grpc(home: Path, trace: Trace) -> None:
     """`run_backtest` is called on a desk with a backtester."""
     stop, address = asyncio.Event(), asyncio.get_running_loop().create_future()
-    service = asyncio.create_task(serve(Options("127.0.0.1", 0, 1, None, USUAL_MESSAGE_MB), stop, address.set_result))
+    service = asyncio.create_task(
+        serve(ServiceOptions("127.0.0.1", 0, 1, None, USUAL_MESSAGE_MB), stop, address.set_result)
+    )
     async with simulated(home, BACKTESTER=await address) as desk:
         for symbol in (COIN, OTHER):
             given = {"strategy_id": "SMA_RSI", "symbol": symbol, "start_date": "2025-12-01", "end_date": "2026-01-01"}

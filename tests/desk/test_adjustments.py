@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from openbell.desk.bars.adjustments import Compared, factor, to_compare, widened
+from openbell.desk.bars.adjustments import ComparedBars, factor, to_compare, widened
 from openbell.market.bars import Bars, closed_at
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet.store import ParquetStore
@@ -28,25 +28,25 @@ def scaled(bars: Bars, *by: float) -> Bars:
 @pytest.mark.parametrize("by", [0.25, 0.5, 0.9975, 1.001, 10.0])
 def test_the_same_factor_on_every_day_is_an_adjustment(by: float) -> None:
     stored = DAYS.tail(3)
-    assert factor(Compared(stored, SPLIT), scaled(stored, by, by, by)) == pytest.approx(by)
+    assert factor(ComparedBars(stored, SPLIT), scaled(stored, by, by, by)) == pytest.approx(by)
 
 
 @pytest.mark.parametrize(("by", "found"), [(0.5, 0.5), (1.05, 1.05), (0.9975, None), (1.01, None)])
 def test_another_vendor_s_file_differs_a_little_without_an_adjustment(by: float, found: float | None) -> None:
     stored = DAYS.tail(3)
-    assert factor(Compared(stored, SPLIT_FILE), scaled(stored, by, by, by)) == pytest.approx(found)
+    assert factor(ComparedBars(stored, SPLIT_FILE), scaled(stored, by, by, by)) == pytest.approx(found)
 
 
 @pytest.mark.parametrize("by", [(1, 1, 1), (1, 1, 0.5), (1, 1.01, 1), (0.5, 0.52, 0.5), (1.0001, 1.0001, 1.0001)])
 def test_corrections_are_no_adjustment(by: tuple[float, float, float]) -> None:
     stored = DAYS.tail(3)
-    assert factor(Compared(stored, SPLIT), scaled(stored, *by)) is None
+    assert factor(ComparedBars(stored, SPLIT), scaled(stored, *by)) is None
 
 
 def test_a_day_that_the_vendor_leaves_out_proves_nothing() -> None:
     stored = DAYS.tail(3)
-    assert factor(Compared(stored, SPLIT), scaled(stored, 0.5, 0.5, 0.5).tail(2)) is None
-    assert factor(Compared(stored.take(slice(0, 0)), SPLIT), stored) is None
+    assert factor(ComparedBars(stored, SPLIT), scaled(stored, 0.5, 0.5, 0.5).tail(2)) is None
+    assert factor(ComparedBars(stored.take(slice(0, 0)), SPLIT), stored) is None
 
 
 def test_bars_of_the_same_source_on_both_sides_of_a_gap_are_compared(tmp_path: Path) -> None:

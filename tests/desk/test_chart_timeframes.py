@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from openbell.desk.bars.service import BarService
-from openbell.desk.importing import Options, read
+from openbell.desk.importing import ImportOptions, read
 from openbell.desk.importing.storing import store as store_files
 from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.sim.feed import SimFeed
@@ -166,7 +166,7 @@ def test_imported_days_make_months_quarters_and_years(tmp_path: Path, symbol: st
     }
     with closing(ParquetStore(tmp_path / "data")) as store:
         (tmp_path / "days.csv").write_text(text)
-        store_files(store, read(tmp_path / "days.csv", Options(instrument), NOW), False, lambda _: None)
+        store_files(store, read(tmp_path / "days.csv", ImportOptions(instrument), NOW), False, lambda _: None)
         service = BarService(store, NoFeed(), FixedClock(NOW))
 
         async def ask(timeframe: Timeframe) -> tuple[Bars, Bars, Bars, int]:

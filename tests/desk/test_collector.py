@@ -16,7 +16,7 @@ from openbell.desk.bars.collector import Collector
 from openbell.desk.bars.service import BarService
 from openbell.desk.bars.watchlist import WatchlistFile
 from openbell.desk.events import leased_work
-from openbell.desk.events.supervision import State
+from openbell.desk.events.supervision import WorkState
 from openbell.feeds.port import Batch
 from openbell.feeds.registry import RoutedFeed
 from openbell.market.bars import Bars, make
@@ -353,7 +353,7 @@ def test_an_adapter_that_raises_something_unknown_ends_neither_the_collector_nor
             KeyError("a field that the vendor no longer sends"),
             Batch((bars((NOW + 60, 11.0)),), NOW + 120),
         )
-        states: list[State] = []
+        states: list[WorkState] = []
         async with collecting(tmp_path, feed, HandClock(NOW + 200)) as (collector, store):
 
             def noted() -> bool:
@@ -361,8 +361,8 @@ def test_an_adapter_that_raises_something_unknown_ends_neither_the_collector_nor
                 return len(stored(store)) == 2
 
             await until(noted, "the bar after the fault")
-            await until(lambda: collector.status.state is State.WORKING)
-        assert State.FAILED in states
+            await until(lambda: collector.status.state is WorkState.WORKING)
+        assert WorkState.FAILED in states
         assert next(each.exc_info for each in caplog.records if "failed with KeyError" in each.getMessage())
 
     asyncio.run(main())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from openbell.desk.bars.service import BarService
-from openbell.desk.importing import Options, read
+from openbell.desk.importing import ImportOptions, read
 from openbell.desk.importing.storing import store as store_files
 from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.sim.bars import minute_bars
@@ -92,7 +92,7 @@ def test_an_imported_file_of_days_makes_weeks_and_months(tmp_path: Path, written
     (tmp_path / "EURUSD.csv").write_text(text)
     now = at("2025-05-20T00:00Z")
     with closing(ParquetStore(tmp_path / "data")) as store:
-        store_files(store, read(tmp_path / "EURUSD.csv", Options(parse("EURUSD")), now), False, lambda _: None)
+        store_files(store, read(tmp_path / "EURUSD.csv", ImportOptions(parse("EURUSD")), now), False, lambda _: None)
         service = BarService(store, NoFeed(), FixedClock(now))
 
         async def newest(timeframe: Timeframe) -> Bars:
@@ -127,7 +127,7 @@ def test_bars_that_lack_beside_weekends_leave_all_days_and_weeks(tmp_path: Path,
     lines = (",".join(map(str, row)) for row in zip(*(each.tolist() for each in bars.columns()), strict=True))
     (tmp_path / "EURUSD.csv").write_text("\n".join(["timestamp,open,high,low,close,volume", *lines]))
     with closing(ParquetStore(tmp_path / "data")) as store:
-        found = read(tmp_path / "EURUSD.csv", Options(parse("EURUSD")), end)
+        found = read(tmp_path / "EURUSD.csv", ImportOptions(parse("EURUSD")), end)
         store_files(store, found, False, lambda _: None)
         service = BarService(store, NoFeed(), FixedClock(end))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from openbell.desk.operations.logs.lines import JsonLine, Line
+from openbell.desk.operations.logs.lines import JsonLine, LogLine
 from openbell.desk.operations.logs.repeats import CountingHandler
 from openbell.desk.settings.log_levels import levels_of
 from openbell.market.errors import SettingsError
@@ -175,5 +175,5 @@ def test_counts_are_written_at_the_end(log: Log) -> None:
 
 def test_short_secrets_are_not_replaced_inside_words() -> None:
     record = logging.makeLogRecord({"msg": "a password: abc, abcd", "levelname": "INFO", "name": "x"})
-    for form in (Line(["abc", "abcd", ""]), JsonLine(["abc", "abcd", ""])):
+    for form in (LogLine(["abc", "abcd", ""]), JsonLine(["abc", "abcd", ""])):
         assert "a password: abc, ***" in form.format(record)

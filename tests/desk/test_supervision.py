@@ -11,7 +11,7 @@ import pytest
 from openbell.desk.alerts.connection_subscriptions import ConnectionSubscriptions
 from openbell.desk.desk import Desk
 from openbell.desk.events import supervision
-from openbell.desk.events.supervision import FailingUnits, State, Supervisor, WorkStatus, first_failure
+from openbell.desk.events.supervision import FailingUnits, Supervisor, WorkState, WorkStatus, first_failure
 from openbell.desk.settings import load
 from openbell.market.errors import FeedUnavailable, SettingsError
 from tests.waiting import PATIENCE, until
@@ -34,7 +34,7 @@ def test_work_that_fails_is_logged_shown_and_started_again(caplog: pytest.LogCap
         async def fails_twice() -> None:
             nonlocal begun
             begun += 1
-            status.become(State.WORKING)
+            status.become(WorkState.WORKING)
             if begun < 3:
                 asyncio.get_running_loop().call_soon(lambda: seen.append(f"{status.state}: {status}"))
                 raise RuntimeError(f"secret {begun}")
@@ -45,7 +45,7 @@ def test_work_that_fails_is_logged_shown_and_started_again(caplog: pytest.LogCap
 
         supervisor.background("work", fails_twice, status)
         beside = supervisor.background("other", other)
-        await until(lambda: begun == 3 and status.state is State.WORKING, "the third start")
+        await until(lambda: begun == 3 and status.state is WorkState.WORKING, "the third start")
         assert seen[0].startswith("failed: failed with RuntimeError; starts again after 0.01 s")
         assert not any("secret" in each for each in seen), "the message may have a secret: it is in the log alone"
         assert traces(caplog) == ["secret 1", "secret 2"]
@@ -135,7 +135,7 @@ def test_health_shows_work_that_has_failed(tmp_path: Path, monkeypatch: pytest.M
 
             desk.supervisor.background("halts", fails)
             desk.supervisor.background("gateway", asyncio.Event().wait)  # type: ignore[arg-type]
-            await until(lambda: desk.supervisor.statuses()["halts"].state is State.FAILED, "the failure")
+            await until(lambda: desk.supervisor.statuses()["halts"].state is WorkState.FAILED, "the failure")
             async with asyncio.timeout(PATIENCE):  # a busy machine may take long to open the records
                 while list((health := await desk.health.look()).failing) != ["halts"]:
                     pass

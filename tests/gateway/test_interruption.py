@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from openbell.gateway.interruption import Interruption
+from openbell.gateway.cancel_scope import Interruption
 
 
 async def waiting(interruption: Interruption, begun: asyncio.Event) -> str:

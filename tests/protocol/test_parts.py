@@ -19,7 +19,7 @@ from openbell.market.errors import CallTimeout, FeedUnavailable, InvalidSymbol, 
 from openbell.market.instruments import parse
 from openbell.protocol.cache import TtlCache
 from openbell.protocol.call import Basis, Call, Result
-from openbell.protocol.dialects import EnvelopeDialect, JsonRpcDialect, Metrics
+from openbell.protocol.dialects import EnvelopeDialect, JsonRpcDialect, ResultMetrics
 from openbell.protocol.pages import pagination
 from openbell.protocol.service import Runner, Service
 from openbell.protocol.session import Principal, Scope
@@ -79,7 +79,7 @@ def test_errors_of_the_backtester_have_the_contracts_codes() -> None:
         (BacktestTimeout("slow"), "BACKTEST_TIMEOUT"),
         (CallTimeout("slow"), "TIMEOUT"),
     ):
-        assert dialect.error(error, Metrics(1.0), "run_backtest").payload["error"]["code"] == code
+        assert dialect.error(error, ResultMetrics(1.0), "run_backtest").payload["error"]["code"] == code
 
 
 def test_answers_are_cached_by_every_argument_and_principal(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_there_is_more_as_long_as_a_page_ends_before_the_last(total: int, offset
 
 def test_the_most_specific_class_decides_the_code() -> None:
     dialect = JsonRpcDialect({OpenbellError: (-1, "any"), FeedUnavailable: (-32004, "Market data unavailable")})
-    metrics = Metrics(0.0)
+    metrics = ResultMetrics(0.0)
     assert dialect.error(FeedUnavailable("down"), metrics, "echo").code == -32004
     assert dialect.error(UnknownSymbol("X"), metrics, "echo").code == -1
 

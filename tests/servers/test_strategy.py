@@ -762,7 +762,7 @@ async def test_days_that_are_old_do_not_hide_the_votes_of_hours(
     """The first call after both were imported waits for the strategies that can vote."""
     # Hours of a coin make its days, which are as new then. Of a stock they do not, but its hours are hard to make up.
     monkeypatch.setattr(
-        "openbell.desk.research.strategies.opinions.is_current",
+        "openbell.desk.research.strategies.strategy_advice.is_current",
         lambda series, *_times: series.timeframe is Timeframe.H1,
     )
     home = tmp_path / "home"

@@ -78,7 +78,9 @@ class Account:
         price = asked.limit_price or asked.stop_price
         limited = asked.limit_price is not None
         proposal = Proposal(self.symbol, asked.side, asked.quantity, price, limited, asked.reduce_only)
-        situation = Situation(self.book, {self.symbol: D(100)}, tuple(self.orders.values()), cut=self.cut)
+        situation = Situation(
+            self.book, {self.symbol: D(100)}, tuple(self.orders.values()), fills_cut_to_position=self.cut
+        )
         verdict = judge(proposal, situation, self.limits)
         assert asked.quantity <= verdict.max_size or not verdict.valid
         if verdict.valid:

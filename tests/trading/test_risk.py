@@ -172,14 +172,16 @@ def test_a_quantity_that_resting_orders_sell_cannot_be_sold_again() -> None:
     found = refused("short", "10 of BTC/USD is held, of which resting orders sell 4", quantity="6.1", **case)
     assert found.max_size == 6
     assert verdict("6", **case).valid
-    assert verdict("10", cut=True, **case).valid, "fills are cut to the position: two orders cannot sell it twice"
+    assert verdict("10", fills_cut_to_position=True, **case).valid, (
+        "fills are cut to the position: two orders cannot sell it twice"
+    )
 
 
 @pytest.mark.parametrize("cut", [False, True])
 def test_shorts_are_opened_only_where_they_are_allowed_and_never_of_spot_crypto(cut: bool) -> None:
-    assert verdict(side=SELL, symbol="AAPL", limits=FREE, cut=cut).valid
-    assert verdict(side=SELL, symbol=EUR, limits=FREE, cut=cut).valid
-    assert refused("short", side=SELL, symbol=BTC, limits=FREE, cut=cut).max_size == 0
+    assert verdict(side=SELL, symbol="AAPL", limits=FREE, fills_cut_to_position=cut).valid
+    assert verdict(side=SELL, symbol=EUR, limits=FREE, fills_cut_to_position=cut).valid
+    assert refused("short", side=SELL, symbol=BTC, limits=FREE, fills_cut_to_position=cut).max_size == 0
     assert not RiskLimits().short
 
 

@@ -15,7 +15,7 @@ from openbell.cli.shutdown import on_stop
 from openbell.market.plural import counted
 
 if TYPE_CHECKING:
-    from openbell.gateway.backtester.service import Options
+    from openbell.gateway.backtester.service import ServiceOptions
 
 
 @app.command("backtester")
@@ -57,7 +57,7 @@ def backtester(
     if bool(tls_cert) != bool(tls_key) or (tls_client_ca and not tls_cert):
         fail("TLS needs --tls-cert and --tls-key")
     with plain_errors():
-        from openbell.gateway.backtester.service import Options, Tls
+        from openbell.gateway.backtester.service import ServiceOptions, Tls
         from openbell.net.addresses import is_loopback
 
         tls = Tls(tls_cert, tls_key, tls_client_ca) if tls_cert and tls_key else None
@@ -69,10 +69,10 @@ def backtester(
             )
         if not is_local and not tls_client_ca:
             typer.echo(f"Anyone who can reach {host} can run backtests: --tls-client-ca restricts it.", err=True)
-        asyncio.run(_serve(Options(host, port, workers or os.cpu_count() or 1, tls, max_message_mb)))
+        asyncio.run(_serve(ServiceOptions(host, port, workers or os.cpu_count() or 1, tls, max_message_mb)))
 
 
-async def _serve(options: Options) -> None:
+async def _serve(options: ServiceOptions) -> None:
     from openbell.gateway.backtester.service import serve
 
     stop = asyncio.Event()

@@ -29,7 +29,7 @@ from openbell.trading import amounts
 
 if TYPE_CHECKING:
     from openbell.desk.desk import Desk
-    from openbell.desk.orders.portfolio import Balance, Holding
+    from openbell.desk.orders.portfolio import Balance, ValuedHolding
     from openbell.stores.records.snapshot import View
     from openbell.trading.alerts import Alert
     from openbell.trading.fills import Fill
@@ -171,7 +171,7 @@ def _section(
     return Section(noun, tuple(rows[:_MOST]), len(rows), frozenset(right), frozenset(names))
 
 
-def _position(holding: Holding) -> tuple[str, ...]:
+def _position(holding: ValuedHolding) -> tuple[str, ...]:
     held = holding.position
     profit = "no price" if holding.unrealised is None else _signed(holding.unrealised)
     return (held.symbol, amounts.text(held.quantity), f"at {amounts.text(average(held.average_price))}", profit)

@@ -13,7 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from openbell.cli.clients import Client, Server
+from openbell.cli.clients import ClientProgram, Server
 from openbell.desk.settings.private_files import as_user_wants
 from openbell.market.clock import SystemClock
 from openbell.market.errors import OpenbellError, Refused
@@ -21,7 +21,7 @@ from openbell.market.errors import OpenbellError, Refused
 _INDENT = re.compile(r'\n([ \t]+)"')
 
 
-def changed(text: str, client: Client, servers: Sequence[Server], path: Path) -> str:
+def changed(text: str, client: ClientProgram, servers: Sequence[Server], path: Path) -> str:
     """Returns the configuration with entries of these servers. Raises `Refused` if it cannot be changed safely.
 
     Other entries stay, and so do fields of the same entries that a user has added.
@@ -44,7 +44,7 @@ def changed(text: str, client: Client, servers: Sequence[Server], path: Path) ->
     return _written(config, text)
 
 
-def snippet(client: Client, servers: Sequence[Server]) -> str:
+def snippet(client: ClientProgram, servers: Sequence[Server]) -> str:
     """Returns what to add to a configuration by hand."""
     inner: dict[str, Any] = {server.name: client.entry(server) for server in servers}
     for key in reversed(client.keys):
@@ -99,7 +99,7 @@ def _backed_up(path: Path) -> Path:
     return copy
 
 
-def _parsed(text: str, client: Client, servers: Sequence[Server], path: Path) -> dict[str, Any]:
+def _parsed(text: str, client: ClientProgram, servers: Sequence[Server], path: Path) -> dict[str, Any]:
     try:
         return _object(
             json.loads(text or "{}", object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_number), str(path)

@@ -42,7 +42,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ClientProgram:
     """One MCP client."""
 
     name: str
@@ -82,27 +82,27 @@ def _opencode_files(machine: Machine) -> list[Path]:
 CLIENTS = {
     client.name: client
     for client in (
-        Client(
+        ClientProgram(
             "claude-desktop",
             "Claude Desktop",
             lambda machine: [machine.applications / "Claude" / "claude_desktop_config.json"],
             _plain,
         ),
-        Client("claude-code", "Claude Code", _claude_code, _typed),
-        Client("cursor", "Cursor", lambda machine: [machine.home / ".cursor" / "mcp.json"], _plain),
-        Client(
+        ClientProgram("claude-code", "Claude Code", _claude_code, _typed),
+        ClientProgram("cursor", "Cursor", lambda machine: [machine.home / ".cursor" / "mcp.json"], _plain),
+        ClientProgram(
             "vscode",
             "VS Code",
             lambda machine: [machine.applications / "Code" / "User" / "mcp.json"],
             _typed,
             keys=("servers",),
         ),
-        Client("opencode", "opencode", _opencode_files, _opencode, keys=("mcp",), nested="servers"),
+        ClientProgram("opencode", "opencode", _opencode_files, _opencode, keys=("mcp",), nested="servers"),
     )
 }
 
 
-def file_of(client: Client, machine: Machine) -> Path:
+def file_of(client: ClientProgram, machine: Machine) -> Path:
     """Returns the file to change; it may not exist."""
     paths = client.paths(machine)
     return next((path for path in paths if path.exists()), paths[0])

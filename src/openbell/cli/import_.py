@@ -22,7 +22,7 @@ from openbell.market.provenance import Adjustment
 from openbell.market.timeframes import SHORT, Timeframe, parse_timeframe
 
 if TYPE_CHECKING:
-    from openbell.desk.importing import FileSeries, Options
+    from openbell.desk.importing import FileSeries, ImportOptions
     from openbell.desk.settings import Settings
     from openbell.market.instruments import Instrument
     from openbell.market.series import Series
@@ -139,21 +139,21 @@ def import_files(
 
 def _options(
     symbol: str | None, timeframe: str | None, tz: str | None, date_format: str | None, adjusted: bool
-) -> Options:
+) -> ImportOptions:
     """Returns the options of the command line as values. Raises `InputError`."""
     instrument = parse(symbol) if symbol is not None else None
     length = parse_timeframe(timeframe, SHORT) if timeframe is not None else None
     with collector_paused():
-        from openbell.desk.importing import Options
+        from openbell.desk.importing import ImportOptions
         from openbell.desk.importing.patterns import compiled
         from openbell.desk.importing.zones import zone_of
 
     if date_format is not None:
         compiled(date_format)
-    return Options(instrument, length, zone_of(tz) if tz is not None else None, date_format, adjusted)
+    return ImportOptions(instrument, length, zone_of(tz) if tz is not None else None, date_format, adjusted)
 
 
-def _check(paths: list[Path], options: Options) -> None:
+def _check(paths: list[Path], options: ImportOptions) -> None:
     """Print what is recognised in each file. Exits with 1 if a file is refused."""
     from openbell.desk.importing import read
 
@@ -178,7 +178,7 @@ def _check(paths: list[Path], options: Options) -> None:
         raise typer.Exit(1)
 
 
-def _import(settings: Settings, paths: list[Path], options: Options, replace: bool) -> None:
+def _import(settings: Settings, paths: list[Path], options: ImportOptions, replace: bool) -> None:
     """Read all files, then store their bars and print what was stored."""
     if settings.read_only:
         raise Refused("OPENBELL_READ_ONLY is set: nothing can be imported")
@@ -236,7 +236,7 @@ def _join_watchlist(settings: Settings, imported: Iterable[Instrument]) -> None:
         typer.echo(f"openbell: added to the watchlist: {names} (openbell watch remove takes a symbol off it)", err=True)
 
 
-def _checked(paths: list[Path], options: Options) -> Iterator[tuple[Path, list[FileSeries]]]:
+def _checked(paths: list[Path], options: ImportOptions) -> Iterator[tuple[Path, list[FileSeries]]]:
     """Yields the series of each file, after all files were read once.
 
     Raises `InvalidParameter` if any is refused, or if two hold the same series with other adjustments.

@@ -22,7 +22,7 @@ from openbell.cli.terminal import raw
 from openbell.desk.bars.collector import Collector
 from openbell.desk.desk import Desk
 from openbell.desk.events.hub import AlertFired, BarsClosed, OrderChanged, WatchlistChanged
-from openbell.desk.events.supervision import State, WorkStatus
+from openbell.desk.events.supervision import WorkState, WorkStatus
 from openbell.feeds.registry import feed_of
 from openbell.market.clock import iso
 from openbell.market.plural import counted
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from openbell.gateway.app import Gateway
 
 CONNECT = "openbell mcp chart-signals"
-_READY = frozenset({State.WORKING, State.IDLE, State.STANDING_BY})
+_READY = frozenset({WorkState.WORKING, WorkState.IDLE, WorkState.STANDING_BY})
 """States of the collector in which reading all symbols does not compete with it."""
 _SHOWN = (BarsClosed, OrderChanged, AlertFired, WatchlistChanged)
 _REFRESH_SECONDS = 1.0

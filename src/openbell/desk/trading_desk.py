@@ -16,7 +16,7 @@ from openbell.desk.events.supervision import FailingUnits
 from openbell.desk.orders.accounts import AccountService, OperatorAccount
 from openbell.desk.orders.books import Books
 from openbell.desk.orders.broker_venue import BrokerVenue, make_broker
-from openbell.desk.orders.catch_up import Settling, SettlingParts
+from openbell.desk.orders.catch_up import CatchUp, CatchUpParts
 from openbell.desk.orders.decisions import DecisionService
 from openbell.desk.orders.execution_bars import TradedMinutes
 from openbell.desk.orders.gate import Gate
@@ -190,8 +190,10 @@ class TradingDesk:
     @cached_property
     def gate(self) -> Gate:
         """The risk gate."""
-        limits, cut = limits_of(self._settings), not self.venue.remote
-        return Gate(self.records, self.prices, self.books, limits, self._parts.clock, self._halted, cut=cut)
+        limits, cuts = limits_of(self._settings), not self.venue.remote
+        return Gate(
+            self.records, self.prices, self.books, limits, self._parts.clock, self._halted, fills_cut_to_position=cuts
+        )
 
     @cached_property
     def orders(self) -> OrderService:
@@ -317,9 +319,9 @@ class TradingDesk:
     # Bringing accounts up to date
 
     @cached_property
-    def settling(self) -> Settling:
+    def settling(self) -> CatchUp:
         """Applies closed bars to accounts before they are read or changed."""
-        parts = SettlingParts(
+        parts = CatchUpParts(
             self.records,
             self.writes,
             self._parts.bars(),
@@ -328,7 +330,7 @@ class TradingDesk:
             unread=self._unread,
             step_scenario=self._step_scenario,
         )
-        return Settling(parts)
+        return CatchUp(parts)
 
     async def _settle_at_venue(self, account: str) -> None:
         await self.venue.settle(account)

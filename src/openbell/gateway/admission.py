@@ -12,7 +12,7 @@ from starlette.types import Scope as ASGIScope
 from openbell.desk.settings.principals import OPERATOR
 from openbell.gateway.guard.addresses import is_from_other_page, is_local
 from openbell.gateway.guard.headers import headers_of
-from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.gateway.oauth.scopes import DEFAULT, scope_text
 from openbell.market.errors import OpenbellError
 from openbell.protocol.session import Principal, Scope
@@ -24,10 +24,10 @@ _READER = Principal(OPERATOR, frozenset({Scope.READ}), anonymous=True)
 _UNSIGNED = "a token is needed: scripts use one of openbell token add, WWW-Authenticate leads other clients to OAuth"
 _ASKED = scope_text(DEFAULT)
 """The scope that a challenge without a tool names: clients ask for it first."""
-_FROM_PAGE = Refusal(
+_FROM_PAGE = GuardRefusal(
     403, "origin_not_allowed", "Web pages cannot read without a token: send one, or open the address itself."
 )
-_UNAVAILABLE = Refusal(503, "unavailable", "The store of users and tokens does not answer: retry later.", 5.0)
+_UNAVAILABLE = GuardRefusal(503, "unavailable", "The store of users and tokens does not answer: retry later.", 5.0)
 
 
 class Credentials(Protocol):
@@ -64,7 +64,7 @@ class Admission:
         self._challenge = challenge
         self._open_reading = open_reading
 
-    async def admit(self, scope: ASGIScope, resource: str) -> Principal | Refusal:
+    async def admit(self, scope: ASGIScope, resource: str) -> Principal | GuardRefusal:
         """Returns the principal of the request's token, or why it has none."""
         given = headers_of(scope).all(b"authorization")
         if not given:
@@ -88,7 +88,7 @@ class Admission:
 
     def lacks(
         self, request: ASGIScope, missing: frozenset[Scope], principal: Principal, resource: str, what: str
-    ) -> Refusal:
+    ) -> GuardRefusal:
         """Returns the refusal of a call that needs scopes which the token does not have.
 
         The challenge names them together with those of the token, because clients replace a token's scopes by those of the
@@ -97,20 +97,20 @@ class Admission:
         text = f"{what} needs the scope {min(missing)}: authorize again with it, or add a token that has it"
         return self._refuse(request, 403, resource, "insufficient_scope", scope_text(principal.scopes | missing), text)
 
-    def needs_token(self, request: ASGIScope, resource: str, what: str) -> Refusal:
+    def needs_token(self, request: ASGIScope, resource: str, what: str) -> GuardRefusal:
         """Returns the refusal of a call without a token that changes something."""
         return self._refuse(request, 401, resource, None, _ASKED, f"{what} needs a token: reading alone does not")
 
     def _refuse(
         self, request: ASGIScope, status: int, resource: str, error: str | None, scope: str | None, message: str
-    ) -> Refusal:
+    ) -> GuardRefusal:
         reason = "unauthorized" if status == 401 else "forbidden"
         host = headers_of(request).text(b"host") or ""
         header = self._challenge(resource, error, scope, host).encode("latin-1")
-        return Refusal(status, reason, message, headers=((b"www-authenticate", header),))
+        return GuardRefusal(status, reason, message, headers=((b"www-authenticate", header),))
 
 
-class Permit:
+class TokenCheck:
     """The right of a request that was admitted: a stream outlasts it, and must end when its token does."""
 
     def __init__(self, admission: Admission, request: ASGIScope, resource: str, principal: Principal) -> None:

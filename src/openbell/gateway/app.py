@@ -23,12 +23,12 @@ from openbell.gateway.calls import CallWatch
 from openbell.gateway.chart_img import bodies as chart_bodies
 from openbell.gateway.chart_img.endpoint import CHART, ChartEndpoint
 from openbell.gateway.chart_img.endpoint import TOOLS as CHART_TOOLS
-from openbell.gateway.guard.audit import Audit
+from openbell.gateway.guard.audit import AuditLog
 from openbell.gateway.guard.chain import guarded
 from openbell.gateway.guard.health import HealthReport, Readiness
-from openbell.gateway.guard.limits import Limits, rates_of
-from openbell.gateway.guard.metrics import Metrics, MetricsPage
-from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.guard.limits import CallLimits, rates_of
+from openbell.gateway.guard.metrics import GatewayMetrics, MetricsPage
+from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.gateway.oauth.credentials import OAuthCredentials, StaticTokens
 from openbell.gateway.oauth.recording import OAuthLog
 from openbell.gateway.oauth.resources import Resources, challenge
@@ -77,7 +77,7 @@ class Gateway:
         self._resources = Resources(self.base, (*self.paths, LIVE, CHART))
         self._services = {name: load(name, underscore_names=settings.underscore_names) for name in self.paths.values()}
         tools = {name: tuple(service.by_name) for name, service in self._services.items()}
-        self.metrics = Metrics({**tools, "quotes": QUOTES.values(), "chart-img": CHART_TOOLS})
+        self.metrics = GatewayMetrics({**tools, "quotes": QUOTES.values(), "chart-img": CHART_TOOLS})
         self._pushes = PushStreams(self._inbox, supervisor=desk.supervisor)
         self._threads = Threads("messages")
         self.withdraw: Callable[[], None] = lambda: None
@@ -86,8 +86,8 @@ class Gateway:
         self._endpoints: dict[str, Endpoint] = {}
 
     @cached_property
-    def _audit(self) -> Audit | None:
-        return None if self._settings.read_only else Audit(self._settings.home)
+    def _audit(self) -> AuditLog | None:
+        return None if self._settings.read_only else AuditLog(self._settings.home)
 
     @cached_property
     def _admission(self) -> Admission:
@@ -110,7 +110,7 @@ class Gateway:
         if self._audit is not None:
             self._stack.push_async_callback(asyncio.to_thread, self._audit.close)
         # Origins that webhooks may reach are no origins from which strangers may have documents fetched.
-        limits, record = Limits(rates_of(self._settings)), OAuthLog(self._audit)
+        limits, record = CallLimits(rates_of(self._settings)), OAuthLog(self._audit)
         oauth = oauth_routes(self._access, self._resources, Outbound(), limits=limits, record=record)
         routes: list[Route] = [*oauth, inbound_route(self._desk)]
         self._router = Router(routes, redirect_slashes=False, default=self._unknown)
@@ -165,7 +165,7 @@ class Gateway:
             text = f"{scope['path']} is served with {setting} only."
         else:
             text = f"There is no such path. The MCP servers are at {', '.join(self.paths)}."
-        await Refusal(404, "not_found", text).send(send)
+        await GuardRefusal(404, "not_found", text).send(send)
 
     async def _may_watch(self, scope: wire.Scope) -> list[tuple[bytes, bytes]] | None:
         """Returns the headers of the answer for this home's own programs and for admins; None for others."""
@@ -202,7 +202,7 @@ class Gateway:
         return self._desk.trading.inbox if self._desk.trading.writes else None
 
 
-def _refusal_body(scope: wire.Scope, refusal: Refusal) -> bytes:
+def _refusal_body(scope: wire.Scope, refusal: GuardRefusal) -> bytes:
     """Returns the body of a refusal in the form of the API that was asked."""
     form = chart_bodies.refusal_body if chart_bodies.is_chart_img(scope["path"]) else body_of
     return form(scope, refusal)

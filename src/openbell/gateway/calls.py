@@ -19,10 +19,10 @@ from starlette.types import Scope as ASGIScope
 from openbell.desk.settings import Settings
 from openbell.gateway.admission import Admission
 from openbell.gateway.guard.addresses import address_of
-from openbell.gateway.guard.audit import Audit, Entry
-from openbell.gateway.guard.limits import Claim, Limits, Slots, rates_of
-from openbell.gateway.guard.metrics import Metrics
-from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.guard.audit import AuditEntry, AuditLog
+from openbell.gateway.guard.limits import CallLimits, Claim, Slots, rates_of
+from openbell.gateway.guard.metrics import GatewayMetrics
+from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.protocol.session import Principal, Scope
 from openbell.protocol.tool import Effect, Tool
 from openbell.stores.fair_queue import CALLER
@@ -31,18 +31,18 @@ from openbell.stores.fair_queue import CALLER
 class CallWatch:
     """Limits, counts and records the calls of all servers."""
 
-    def __init__(self, settings: Settings, metrics: Metrics, audit: Audit | None) -> None:
+    def __init__(self, settings: Settings, metrics: GatewayMetrics, audit: AuditLog | None) -> None:
         """`audit` is None for a desk that may change nothing in its home."""
-        self._limits = Limits(rates_of(settings))
+        self._limits = CallLimits(rates_of(settings))
         self._slots = Slots(settings.max_requests, settings.max_requests_each)
         self._metrics = metrics
         self._audit = audit
 
-    def claim(self, principal: Principal) -> Claim | Refusal:
+    def claim(self, principal: Principal) -> Claim | GuardRefusal:
         """Returns a slot for a request, or why there is none."""
         return self._slots.claim(principal.subject)
 
-    def limit(self, principal: Principal, scope: Scope) -> Refusal | None:
+    def limit(self, principal: Principal, scope: Scope) -> GuardRefusal | None:
         """Returns why a call is refused now; None if it may go on."""
         return self._limits.refusal(principal.subject, str(scope))
 
@@ -65,7 +65,7 @@ class CallWatch:
         self._metrics.called(server, tool, outcome, seconds)
         if self._audit is not None:
             number = request.get("state", {}).get("request_id", "")
-            entry = Entry(
+            entry = AuditEntry(
                 time.time(),
                 number,
                 principal.subject,
@@ -82,7 +82,7 @@ class CallWatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class HttpCall:
     """What a request calls."""
 
     name: str
@@ -97,11 +97,11 @@ class Call:
     """True if it changes something: a request without a token may only read."""
 
 
-def tool_call(tool: Tool) -> Call:
+def tool_call(tool: Tool) -> HttpCall:
     """Returns the call of a tool. A token for reading alone must not write, whatever the tool's own scope is."""
     writes = tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}
     needed = frozenset({tool.scope, Scope.WRITE} if writes and tool.scope is Scope.READ else {tool.scope})
-    return Call(tool.name, str(tool.scope), needed, tool.name, tool.effect is not Effect.READ)
+    return HttpCall(tool.name, str(tool.scope), needed, tool.name, tool.effect is not Effect.READ)
 
 
 class Calls:
@@ -115,18 +115,18 @@ class Calls:
         self._watch = watch
 
     async def enter(
-        self, request: ASGIScope, call: Call | None = None, principal: Principal | None = None
-    ) -> tuple[Principal, Claim] | Refusal:
+        self, request: ASGIScope, call: HttpCall | None = None, principal: Principal | None = None
+    ) -> tuple[Principal, Claim] | GuardRefusal:
         """Check token and slot. Returns who asks and the slot, which must be released, or the refusal, which is counted.
 
         `call` is None if only the body names it; `principal` is one that has proved itself without a token.
         """
         began = time.perf_counter()
         found = principal or await self._admission.admit(request, self._resource)
-        if isinstance(found, Refusal):
+        if isinstance(found, GuardRefusal):
             return self.refuse(found)
         slot = self._watch.claim(found)
-        if isinstance(slot, Refusal):
+        if isinstance(slot, GuardRefusal):
             if call is not None:
                 self.record(request, found, call, "refused", began)
             return self.refuse(slot)
@@ -134,8 +134,13 @@ class Calls:
         return found, slot
 
     def refusal(
-        self, request: ASGIScope, principal: Principal, call: Call, rate: Callable[[], Refusal | None], began: float
-    ) -> Refusal | None:
+        self,
+        request: ASGIScope,
+        principal: Principal,
+        call: HttpCall,
+        rate: Callable[[], GuardRefusal | None],
+        began: float,
+    ) -> GuardRefusal | None:
         """Check scope and rate. Returns the refusal, which is counted and recorded; None if the call may go on."""
         found = self._lacking(request, principal, call) or rate()
         if found is None:
@@ -143,16 +148,16 @@ class Calls:
         self.record(request, principal, call, "refused", began)
         return self.refuse(found)
 
-    def record(self, request: ASGIScope, principal: Principal, call: Call, outcome: str, began: float) -> None:
+    def record(self, request: ASGIScope, principal: Principal, call: HttpCall, outcome: str, began: float) -> None:
         """Record the end of a call."""
         self._watch.called(request, self._server, call.name, call.kind, principal, outcome, began)
 
-    def refuse(self, refusal: Refusal) -> Refusal:
+    def refuse(self, refusal: GuardRefusal) -> GuardRefusal:
         """Count a refusal and return it."""
         self._watch.refused(refusal.reason)
         return refusal
 
-    def _lacking(self, request: ASGIScope, principal: Principal, call: Call) -> Refusal | None:
+    def _lacking(self, request: ASGIScope, principal: Principal, call: HttpCall) -> GuardRefusal | None:
         if lacking := call.needed - principal.scopes:
             return self._admission.lacks(request, lacking, principal, self._resource, call.what)
         if principal.anonymous and call.changes:

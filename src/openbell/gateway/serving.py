@@ -16,7 +16,7 @@ import uvicorn
 from openbell.desk.quotes.arche import gateway_file
 from openbell.desk.quotes.arche.gateway_file import NAME
 from openbell.gateway.app import Gateway
-from openbell.gateway.guard.accepting import Acceptor, Connection, most_connections
+from openbell.gateway.guard.accepting import AcceptedConnection, Acceptor, most_connections
 from openbell.gateway.guard.connections import TimedProtocol, server_options
 from openbell.gateway.quotes.keys import OwnKey
 from openbell.market.errors import SettingsError
@@ -131,7 +131,7 @@ class _Server(uvicorn.Server):
             made.most = most
             return made
 
-        connections = cast("set[Connection]", self.server_state.connections)
+        connections = cast("set[AcceptedConnection]", self.server_state.connections)
         self.servers = [Acceptor(each, make, connections, most) for each in sockets or ()]  # type: ignore[misc]
         self.started = True
 

@@ -20,7 +20,7 @@ _ROWS = 32
 """Rows of a list that are counted."""
 
 
-class Answer(NamedTuple):
+class CachedResult(NamedTuple):
     """A value, whether it came from the cache, and for how many more seconds the cache keeps it."""
 
     value: Any
@@ -58,27 +58,27 @@ class TtlCache:
         *,
         refresh: bool = False,
         keeps: Callable[[Any], bool] = lambda _: True,
-    ) -> Answer:
+    ) -> CachedResult:
         """Returns the cached value, or the result of `work`, which is cached if `keeps` returns True for it.
 
         `refresh` ignores the cached value and replaces it.
         """
         if ttl <= 0:
-            return Answer(await work(), cached=False, remaining=None)
+            return CachedResult(await work(), cached=False, remaining=None)
         entry = self._entries.get(key)
         if entry and not refresh and entry.until > self._now():
             self._entries.move_to_end(key)
-            return Answer(entry.value, cached=True, remaining=entry.until - self._now())
+            return CachedResult(entry.value, cached=True, remaining=entry.until - self._now())
         drops = self._drops
         value = await self._flights.run((key, refresh, drops), work)
         if drops != self._drops or not keeps(value):
-            return Answer(value, cached=False, remaining=None)
+            return CachedResult(value, cached=False, remaining=None)
         self._remove(key)
         entry = self._entries[key] = _Entry(self._now() + ttl, value, size(value))
         self._values += entry.size
         while len(self._entries) > self._most or self._values > self._most_values:
             self._remove(next(iter(self._entries)))
-        return Answer(value, cached=False, remaining=None)
+        return CachedResult(value, cached=False, remaining=None)
 
     def drop(self, chosen: Callable[[Hashable], bool]) -> None:
         """Remove the entries for whose key `chosen` returns True, after a write changed what they hold."""

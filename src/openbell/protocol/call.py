@@ -18,7 +18,7 @@ from openbell.protocol.session import Session
 from openbell.protocol.truth import origins
 
 if TYPE_CHECKING:
-    from openbell.desk.alerts.inbox import Reader
+    from openbell.desk.alerts.inbox import InboxReader
     from openbell.desk.orders.prices import Price
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Call:
         return self.session.principal.subject
 
     @property
-    def inbox(self) -> Reader:
+    def inbox(self) -> InboxReader:
         """The caller's inbox, with the cursor of its session."""
         return self.session.reader(self.desk.trading.inbox)
 

@@ -17,14 +17,14 @@ from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
 from openbell.desk.pictures.chart_image.errors import ConfigRefused, VendorError
 from openbell.desk.quotes.arche.errors import ArcheFailed
 from openbell.market.errors import InputError, OpenbellError
-from openbell.protocol.media import Media, Picture
+from openbell.protocol.media import Media, MediaPicture
 
 INVALID_PARAMS = -32602
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 
 
-class Metrics(NamedTuple):
+class ResultMetrics(NamedTuple):
     """How a result was produced: time taken, cache and source."""
 
     latency_ms: float
@@ -40,7 +40,7 @@ class Reply:
     payload: Any
     """A JSON object; None if the reply has only images."""
     is_error: bool = False
-    images: tuple[Picture, ...] = ()
+    images: tuple[MediaPicture, ...] = ()
     repeated: bool = False
     """True if the payload has the images too, as text."""
     text: str | None = None
@@ -63,13 +63,13 @@ class Dialect(Protocol):
     def schema(self, data: dict[str, Any]) -> dict[str, Any]:
         """Returns the schema of a result whose value has the schema `data`."""
 
-    def result(self, value: Any, metrics: Metrics) -> Reply:
+    def result(self, value: Any, metrics: ResultMetrics) -> Reply:
         """Returns the reply for a value."""
 
-    def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:
+    def error(self, error: OpenbellError, metrics: ResultMetrics, tool: str) -> Reply:
         """Returns the reply for an error of the exception tree that the tool raised."""
 
-    def bug(self, metrics: Metrics, tool: str) -> Reply:
+    def bug(self, metrics: ResultMetrics, tool: str) -> Reply:
         """Returns the reply for any other exception: a generic message. The traceback is in the log."""
 
 
@@ -100,16 +100,16 @@ class JsonRpcDialect:
         """The value's own."""
         return data
 
-    def result(self, value: Any, metrics: Metrics) -> Reply:  # noqa: ARG002 - the port's signature
+    def result(self, value: Any, metrics: ResultMetrics) -> Reply:  # noqa: ARG002 - the port's signature
         """The value itself."""
         return Reply(value)
 
-    def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
+    def error(self, error: OpenbellError, metrics: ResultMetrics, tool: str) -> Reply:  # noqa: ARG002
         """Returns the contract's code and wording, followed by the error's message; its details are the data."""
         code, words = _lookup(self.codes, error) or (INTERNAL_ERROR, "")
         return self._failure(code, _message(words, error.message), error.details)
 
-    def bug(self, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
+    def bug(self, metrics: ResultMetrics, tool: str) -> Reply:  # noqa: ARG002
         """Returns the code -32603."""
         return self._failure(INTERNAL_ERROR, BUG, {})
 
@@ -142,7 +142,7 @@ class EnvelopeDialect:
         properties = {"data": data, "_metadata": _METADATA}
         return {"type": "object", "properties": properties, "required": ["data", "_metadata"]}
 
-    def result(self, value: Any, metrics: Metrics) -> Reply:
+    def result(self, value: Any, metrics: ResultMetrics) -> Reply:
         """{data, _metadata}."""
         remaining = metrics.cache_ttl_remaining
         meta = {
@@ -153,19 +153,19 @@ class EnvelopeDialect:
         }
         return Reply({"data": value, "_metadata": meta})
 
-    def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:
+    def error(self, error: OpenbellError, metrics: ResultMetrics, tool: str) -> Reply:
         """{error, _metadata}."""
         codes = {**_BACKTESTER, **self.codes, **self.by_tool.get(tool, {})}
         default = "INVALID_PARAMETER" if isinstance(error, InputError) else "INTERNAL_ERROR"
         details = error.details or {"tool": tool}
         return self._failure(_lookup(codes, error) or default, error.message, details, metrics)
 
-    def bug(self, metrics: Metrics, tool: str) -> Reply:
+    def bug(self, metrics: ResultMetrics, tool: str) -> Reply:
         """Returns the code INTERNAL_ERROR."""
         return self._failure("INTERNAL_ERROR", BUG, {"tool": tool}, metrics)
 
     @staticmethod
-    def _failure(code: str, message: str, details: dict[str, Any], metrics: Metrics) -> Reply:
+    def _failure(code: str, message: str, details: dict[str, Any], metrics: ResultMetrics) -> Reply:
         body = {"code": code, "message": message, "details": details}
         return Reply({"error": body, "_metadata": {"latency_ms": round(metrics.latency_ms, 3)}}, is_error=True)
 
@@ -180,15 +180,15 @@ class TextDialect:
         """The value's own."""
         return data
 
-    def result(self, value: Any, metrics: Metrics) -> Reply:  # noqa: ARG002 - the port's signature
+    def result(self, value: Any, metrics: ResultMetrics) -> Reply:  # noqa: ARG002 - the port's signature
         """Returns the value, or its images and their payload."""
         return Reply(value.payload, images=value.images) if isinstance(value, Media) else Reply(value)
 
-    def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
+    def error(self, error: OpenbellError, metrics: ResultMetrics, tool: str) -> Reply:  # noqa: ARG002
         """Returns the error's message."""
         return Reply({"error": error.message}, is_error=True, text=error.message)
 
-    def bug(self, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
+    def bug(self, metrics: ResultMetrics, tool: str) -> Reply:  # noqa: ARG002
         """Returns the generic message."""
         return Reply({"error": BUG}, is_error=True, text=BUG)
 
@@ -209,11 +209,11 @@ class ArcheDialect:
         found: dict[str, Any] = _single_types(data)
         return found
 
-    def result(self, value: Any, metrics: Metrics) -> Reply:  # noqa: ARG002 - the port's signature
+    def result(self, value: Any, metrics: ResultMetrics) -> Reply:  # noqa: ARG002 - the port's signature
         """The value itself."""
         return Reply(value)
 
-    def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
+    def error(self, error: OpenbellError, metrics: ResultMetrics, tool: str) -> Reply:  # noqa: ARG002
         """Returns the error object: what a quotes API has reported, or the type of any other error."""
         if isinstance(error, ArcheFailed):
             return Reply({"type": error.kind, "message": error.message, **error.fields}, is_error=True)
@@ -222,7 +222,7 @@ class ArcheDialect:
         retryable = kind in {"MARKET_DATA_UNAVAILABLE", "INTERNAL_ERROR"}
         return Reply({"type": kind, "message": error.message, "retryable": retryable, **_NO_RESPONSE}, is_error=True)
 
-    def bug(self, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
+    def bug(self, metrics: ResultMetrics, tool: str) -> Reply:  # noqa: ARG002
         """Returns the type INTERNAL_ERROR."""
         return Reply({"type": "INTERNAL_ERROR", "message": BUG, "retryable": True, **_NO_RESPONSE}, is_error=True)
 
@@ -237,13 +237,13 @@ class ChartImageDialect:
         """The value's own."""
         return data
 
-    def result(self, value: Any, metrics: Metrics) -> Reply:  # noqa: ARG002 - the port's signature
+    def result(self, value: Any, metrics: ResultMetrics) -> Reply:  # noqa: ARG002 - the port's signature
         """Returns the value, or its images and their payload."""
         if not isinstance(value, Media):
             return Reply(value)
         return Reply(value.payload, images=value.images, repeated=value.repeated)
 
-    def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
+    def error(self, error: OpenbellError, metrics: ResultMetrics, tool: str) -> Reply:  # noqa: ARG002
         """Returns the error object of the contract."""
         payload: dict[str, Any] = {"success": False, "error": error.message}
         if isinstance(error, VendorError) and error.retry_after is not None:
@@ -252,7 +252,7 @@ class ChartImageDialect:
             payload["details"] = error.problems
         return Reply(payload, is_error=True)
 
-    def bug(self, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
+    def bug(self, metrics: ResultMetrics, tool: str) -> Reply:  # noqa: ARG002
         """Returns the generic message."""
         return Reply({"success": False, "error": BUG}, is_error=True)
 

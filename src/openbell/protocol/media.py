@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class MediaPicture:
     """An image in a result."""
 
     mime: str
@@ -18,7 +18,7 @@ class Picture:
 class Media:
     """A result with images; the payload, if any, follows them as text unless `repeated`."""
 
-    images: tuple[Picture, ...]
+    images: tuple[MediaPicture, ...]
     payload: dict[str, Any] | None = None
     repeated: bool = False
     """True if the payload has the images too, as text. It comes first then."""

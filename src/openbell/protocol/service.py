@@ -21,15 +21,15 @@ from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.nearest import did_you_mean
 from openbell.protocol import access
 from openbell.protocol.access import Toolsets, offers
-from openbell.protocol.bounds import SYMBOLS, bounded
-from openbell.protocol.cache import Answer, TtlCache
+from openbell.protocol.argument_limits import SYMBOLS, bounded
+from openbell.protocol.cache import CachedResult, TtlCache
 from openbell.protocol.call import Basis, Call, Result, truth
-from openbell.protocol.dialects import Dialect, Metrics, Reply
-from openbell.protocol.faults import explain, faults_of, faulty_arguments
+from openbell.protocol.dialects import Dialect, Reply, ResultMetrics
 from openbell.protocol.finite import finite_or_null, require_finite
 from openbell.protocol.media import Media
 from openbell.protocol.session import Scope, Session
 from openbell.protocol.tool import Arguments, Effect, Reads, Tool
+from openbell.protocol.validation_messages import explain, faults_of, faulty_arguments
 from openbell.stores.fair_queue import CALLER
 
 log = logging.getLogger(__name__)
@@ -119,7 +119,9 @@ class Runner:
             answer = await self._answer(tool, checked, call)
             result: Result[Any] = answer.value
             basis = result.basis
-            metrics = Metrics(_ms_since(began), answer.cached, answer.remaining, basis.source or self._source(tool))
+            metrics = ResultMetrics(
+                _ms_since(began), answer.cached, answer.remaining, basis.source or self._source(tool)
+            )
             reply = dialect.result(result.value, metrics)
             for work in result.afterwards:
                 session.replies.hold(request, work)
@@ -128,12 +130,12 @@ class Runner:
             if len(error.message) > _LONGEST_MESSAGE:  # it repeats an argument
                 error.message = error.message[:_LONGEST_MESSAGE] + "..."
             basis = self._declared(tool, checked)
-            reply = dialect.error(error, Metrics(_ms_since(began)), name)
+            reply = dialect.error(error, ResultMetrics(_ms_since(began)), name)
             reply.payload = finite_or_null(reply.payload)
         except Exception:
             log.exception("%s failed", name)
             basis = self._declared(tool, checked)
-            reply = dialect.bug(Metrics(_ms_since(began)), name)
+            reply = dialect.bug(ResultMetrics(_ms_since(began)), name)
         reply.truth = truth(self.desk, call.at, basis)
         if tool.note_of is not None and not reply.is_error:
             reply.note = tool.note_of(reply.truth)
@@ -162,7 +164,7 @@ class Runner:
             return self.desk.trading.records.source
         return self.desk.store.name if tool.reads is Reads.BARS else None
 
-    async def _answer(self, tool: Tool, checked: Arguments, call: Call) -> Answer:
+    async def _answer(self, tool: Tool, checked: Arguments, call: Call) -> CachedResult:
         async def work() -> Result[Any]:
             result = await self._in_time(tool, call, checked)
             value = result.value
@@ -176,7 +178,7 @@ class Runner:
         ttl = float(getattr(self.desk.settings, tool.cache)) if tool.cache else 0.0
         if ttl <= 0:
             try:
-                return Answer(await work(), cached=False, remaining=None)
+                return CachedResult(await work(), cached=False, remaining=None)
             finally:
                 if tool.changes:  # even if it failed, because part of it may have been written
                     self._cache.drop(lambda key: isinstance(key, tuple) and key[0] in tool.changes)

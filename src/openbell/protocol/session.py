@@ -15,7 +15,7 @@ from openbell.protocol.replies import Replies
 from openbell.stores.access.scopes import with_included
 
 if TYPE_CHECKING:
-    from openbell.desk.alerts.inbox import Inbox, Reader
+    from openbell.desk.alerts.inbox import Inbox, InboxReader
 
 Notify = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Sends a notification (method, parameters) to the client. Raises `OSError` if the client has disconnected."""
@@ -74,9 +74,9 @@ class Session:
         self.notify = notify
         self.replies = replies
         self._connection = connection
-        self._reader: Reader | None = None
+        self._reader: InboxReader | None = None
 
-    def reader(self, inbox: Inbox) -> Reader:
+    def reader(self, inbox: Inbox) -> InboxReader:
         """Returns the principal's inbox with this connection's cursor."""
         if self._connection is not None:
             return self._connection.reader(inbox)

@@ -25,8 +25,8 @@ from mcp_types import PROTOCOL_VERSION_META_KEY
 from pydantic import ValidationError
 from pydantic_core import to_json
 
+from openbell.protocol.argument_limits import MOST_VALUES, Size, size_of
 from openbell.protocol.batches import wrong
-from openbell.protocol.bounds import MOST_VALUES, Size, size_of
 from openbell.protocol.json_text import parse
 from openbell.protocol.pipes import claim_standard_streams, reader, writer
 from openbell.protocol.replies import Replies

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from openbell.desk.research.strategies.specs import KnownSpec, Origin
+from openbell.desk.research.strategies.specs import KnownSpec, SpecOrigin
 from openbell.protocol.foreign import Foreign, mark
 
 
 def mark_spec(item: Foreign, known: KnownSpec) -> None:
     """Mark an item about a submitted spec; one of the library needs no mark."""
-    if known.origin is Origin.SUBMITTED:
+    if known.origin is SpecOrigin.SUBMITTED:
         mark(item, known.principal)

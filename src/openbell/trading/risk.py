@@ -80,7 +80,7 @@ class Situation:
     """Why trading is halted; None if it is not."""
     stale: str | None = None
     """Why the prices are too old or missing; None if they are current."""
-    cut: bool = False
+    fills_cut_to_position: bool = False
     """Whether fills are cut to the position, as on paper; several orders may then reduce the same position."""
 
 
@@ -112,7 +112,7 @@ def judge(proposal: Proposal, situation: Situation, limits: RiskLimits) -> Verdi
 def reducible(side: Side, symbol: str, situation: Situation) -> Decimal:
     """Returns by how much an order of this side could reduce the position, after the resting orders that reduce it too."""
     held = situation.book.quantity(symbol) * -side.sign
-    claimed = ZERO if situation.cut else _claimed(side, symbol, situation.orders)
+    claimed = ZERO if situation.fills_cut_to_position else _claimed(side, symbol, situation.orders)
     return max(ZERO, held - claimed) if held > 0 else ZERO
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from openbell.charts.config.reading import read_config
-from openbell.desk.pictures.chart_image.window import DEFAULT_BARS, Window, window_of
+from openbell.desk.pictures.chart_image.window import DEFAULT_BARS, BarWindow, window_of
 from openbell.market.timeframes import CHART
 from tests.servers.desks import Bench, awaited, bench_as_found
 
@@ -18,14 +18,14 @@ AS_OF = "2026-01-07T15:30:20Z"
 WARM_UP = 50
 
 
-async def window(bench: Bench, symbol: str, interval: str, **change: Any) -> Window:
+async def window(bench: Bench, symbol: str, interval: str, **change: Any) -> BarWindow:
     config = read_config({"symbol": symbol, "interval": interval, **change}).config
     assert config is not None
     instrument = await bench.desk.bars.find(config.symbol)
     return await window_of(bench.desk.bars, config, instrument, CHART[interval], WARM_UP)
 
 
-def times(found: Window) -> np.ndarray[Any, Any]:
+def times(found: BarWindow) -> np.ndarray[Any, Any]:
     """Returns the times of the bars that are shown."""
     return found.bars.time[-found.count :]
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from openbell.desk.importing import FileSeries, Options, read
+from openbell.desk.importing import FileSeries, ImportOptions, read
 from openbell.desk.importing.zones import zone_of
 from openbell.market.bars import Bars
 from openbell.market.errors import BadBars
@@ -59,7 +59,7 @@ class Files:
         adjustment: Adjustment | None = None,
     ) -> list[FileSeries]:
         """All series of a file with this content."""
-        options = Options(
+        options = ImportOptions(
             parse(symbol) if symbol else None,
             SHORT[timeframe] if timeframe else None,
             zone_of(tz) if tz else None,

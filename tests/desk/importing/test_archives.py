@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from openbell.desk.importing import Options, content, read
+from openbell.desk.importing import ImportOptions, content, read
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import parse
 from tests.desk.importing.files import NOW, Files, rows_of
 
 HEADER = "timestamp,open,high,low,close,volume\n"
 FIRST, SECOND = (f"2025-09-19T13:3{n}:00Z,10,12,9,1{n},100\n" for n in (0, 1))
-AAPL = Options(parse("AAPL"))
+AAPL = ImportOptions(parse("AAPL"))
 
 
 def zipped(*members: tuple[str | zipfile.ZipInfo, bytes | str]) -> bytes:

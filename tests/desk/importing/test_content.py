@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import feather
 
-from openbell.desk.importing import Options, content, expand, read
+from openbell.desk.importing import ImportOptions, content, expand, read
 from openbell.market.errors import BadBars, InputError, InvalidParameter
 from openbell.market.instruments import parse
 from openbell.market.timeframes import SHORT
@@ -176,15 +176,15 @@ def test_the_file_and_the_option_must_agree_on_the_symbol(files: Files) -> None:
 )
 def test_the_name_of_a_file_is_its_symbol_if_told_so(files: Files, name: str, symbol: str) -> None:
     content = gzip.compress(PLAIN.encode()) if name.endswith(".gz") else PLAIN.encode()
-    (found,) = read(files.write(content, name), Options(by_name=True), NOW)
+    (found,) = read(files.write(content, name), ImportOptions(by_name=True), NOW)
     assert str(found.bars.instrument) == symbol
 
 
 def test_a_symbol_in_the_file_is_stronger_than_its_name(files: Files) -> None:
-    (found,) = read(files.write(LABELLED.encode(), "MSFT.csv"), Options(by_name=True), NOW)
+    (found,) = read(files.write(LABELLED.encode(), "MSFT.csv"), ImportOptions(by_name=True), NOW)
     assert str(found.bars.instrument) == "AAPL"
     with pytest.raises(InvalidParameter, match=r"Invalid symbol 'my prices': .*; --symbol names the instrument"):
-        read(files.write(PLAIN.encode(), "my prices.csv"), Options(by_name=True), NOW)
+        read(files.write(PLAIN.encode(), "my prices.csv"), ImportOptions(by_name=True), NOW)
 
 
 def test_of_many_symbols_one_can_be_chosen(files: Files) -> None:
@@ -265,7 +265,7 @@ texts = st.builds(
     | st.builds(lambda body: zipped(a__csv=body), texts),
     name=st.sampled_from(NAMES),
     options=st.builds(
-        Options,
+        ImportOptions,
         st.sampled_from([None, parse("AAPL"), parse("BTC/USD"), parse("EUR/USD")]),
         st.sampled_from([None, *SHORT.values()]),
         st.none(),
@@ -275,7 +275,7 @@ texts = st.builds(
     ),
 )
 def test_any_content_at_all_is_bars_or_a_plain_refusal(
-    files: Files, content: bytes, name: str, options: Options
+    files: Files, content: bytes, name: str, options: ImportOptions
 ) -> None:
     path = files.write(content, name)
     try:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import talib
 
-from openbell.desk.importing import Options, read
+from openbell.desk.importing import ImportOptions, read
 from openbell.desk.importing.zones import zone_of
 from openbell.indicators.registry import get
 from openbell.market.bars import Bars, Values
@@ -103,7 +103,7 @@ def column(rows: Sequence[dict[str, str]], name: str) -> Values:
 
 def bars_of(file: RealFile) -> Bars:
     zone = zone_of(file.options[1]) if file.options else None
-    (series,) = read(file.path(), Options(parse(file.symbol), zone=zone), time.time())
+    (series,) = read(file.path(), ImportOptions(parse(file.symbol), zone=zone), time.time())
     return series.bars
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.desk.importing import Options, read
+from openbell.desk.importing import ImportOptions, read
 from openbell.desk.importing.zones import zone_of
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars, bucket_bounds
@@ -107,6 +107,6 @@ def test_bars_written_in_any_way_are_read_as_the_same_bars(folder: Path, drawn: 
     path = folder / "bars.csv"
     path.write_bytes(content)
 
-    (found,) = read(path, Options(bars.instrument, zone=zone_of(zone) if zone else None), NOW)
+    (found,) = read(path, ImportOptions(bars.instrument, zone=zone_of(zone) if zone else None), NOW)
 
     assert found.bars.same_as(bars)

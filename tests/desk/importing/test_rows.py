@@ -19,7 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from openbell.desk import importing
-from openbell.desk.importing import Options, read
+from openbell.desk.importing import ImportOptions, read
 from openbell.desk.importing.csv_rows import read_at_once, read_lines
 from openbell.desk.importing.faults import Faults
 from openbell.desk.importing.layout import FIELDS, Sample
@@ -35,7 +35,7 @@ from openbell.market.timeframes import Timeframe
 from tests.desk.importing.files import NOW, reasons, rows_of
 
 AAPL = parse("AAPL")
-MINUTES = Options(AAPL, Timeframe.M1, zone_of("UTC"))
+MINUTES = ImportOptions(AAPL, Timeframe.M1, zone_of("UTC"))
 HEADER = ",".join(FIELDS)
 FIRST = 31_536_000
 """1971."""

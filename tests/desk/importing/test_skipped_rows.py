@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from openbell.desk.importing import FileSeries, Options, read
+from openbell.desk.importing import FileSeries, ImportOptions, read
 from openbell.desk.importing.zones import zone_of
 from openbell.market.errors import BadBars
 from openbell.market.instruments import parse
@@ -16,10 +16,10 @@ from tests.desk.importing.files import NOW, Files, lines, times_of
 YAHOO = "Date,Open,High,Low,Close,Adj Close,Volume"
 DAYS = ("2024-07-02", "2024-07-03", "2024-07-04", "2024-07-05", "2024-07-06", "2024-07-08", "2024-07-09", "2024-07-10")
 """With Independence Day, a Thursday, and a Saturday."""
-STOCK, CRYPTO = Options(parse("AAPL"), skip_bad=True), Options(parse("BTC/USD"), skip_bad=True)
+STOCK, CRYPTO = ImportOptions(parse("AAPL"), skip_bad=True), ImportOptions(parse("BTC/USD"), skip_bad=True)
 
 
-def only(files: Files, text: str, options: Options) -> FileSeries:
+def only(files: Files, text: str, options: ImportOptions) -> FileSeries:
     with pytest.raises(BadBars):
         read(files.write(text), replace(options, skip_bad=False), NOW)
     (found,) = read(files.write(text), options, NOW)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from openbell.desk.bars.service import BarService
-from openbell.desk.importing import Options, read
+from openbell.desk.importing import ImportOptions, read
 from openbell.desk.importing.storing import store
 from openbell.feeds.none.feed import NoFeed
 from openbell.market.clock import FixedClock
@@ -100,7 +100,7 @@ def home_after(name: str, commands: tuple[tuple[Rows, ...], ...], *, zipped: boo
                     paths.append(files.write(text, f"{number}-{at_file}.csv"))
             if zipped and paths:
                 paths = [packed(paths, Path(folder) / f"{number}.zip")]
-            options = Options(series.instrument, series.timeframe)
+            options = ImportOptions(series.instrument, series.timeframe)
             if found := [each for path in paths for each in read(path, options, NOW)]:
                 store(bars, found, False, lambda _: None)
         gaps = bars.gaps(series, Span(0, EVER))

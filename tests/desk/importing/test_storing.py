@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from openbell.desk.bars.service import BarService
-from openbell.desk.importing import Options, read
+from openbell.desk.importing import ImportOptions, read
 from openbell.desk.importing.storing import store
 from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.port import Feed
@@ -42,9 +42,9 @@ class Home:
     def load(self, times: Sequence[int], symbol: str = "AAPL", header: str = HEADER) -> None:
         """Import minutes at these times."""
         rows = "".join(f"{time},10,12,9,{10 + time // 60 % 3},1\n" for time in times)
-        self.add(f"{header}\n{rows}", Options(parse(symbol), Timeframe.M1))
+        self.add(f"{header}\n{rows}", ImportOptions(parse(symbol), Timeframe.M1))
 
-    def add(self, text: str, options: Options, name: str = "bars.csv") -> None:
+    def add(self, text: str, options: ImportOptions, name: str = "bars.csv") -> None:
         store(self.bars, read(self.files.write(text, name), options, NOW), False, lambda _: None)
 
     def shown(self, symbol: str, timeframe: str) -> list[str]:
@@ -79,7 +79,7 @@ def test_days_of_several_files_make_a_week(files: Files, tmp_path: Path) -> None
     with closing(ParquetStore(tmp_path / "data")) as bars:
         for day in range(22, 27):  # Monday to Friday
             text = f"Date,Open,High,Low,Close,Volume\n2025-09-{day},10,{day},9,11,100\n"
-            store(bars, read(files.write(text), Options(AAPL, Timeframe.D1), NOW), False, lambda _: None)
+            store(bars, read(files.write(text), ImportOptions(AAPL, Timeframe.D1), NOW), False, lambda _: None)
 
         async def weeks() -> list[tuple[float, float]]:
             service = BarService(bars, NoFeed(), FixedClock(at("2025-09-27T12:00:00Z")))
@@ -157,7 +157,7 @@ def test_a_stock_with_few_trades_ends_with_its_session_if_it_has_made_longer_pau
 def test_all_symbols_of_a_file_cover_its_day(home: Home) -> None:
     day = minutes("2025-09-17T13:30", "2025-09-17T20:00")
     rows = [f"AAPL,{time},1,1,1,1,9" for time in day] + [f"MSFT,{time},1,1,1,1,9" for time in day[100:110]]
-    home.add("\n".join(["Ticker,timestamp,open,high,low,close,volume", *rows, ""]), Options())
+    home.add("\n".join(["Ticker,timestamp,open,high,low,close,volume", *rows, ""]), ImportOptions())
     assert home.shown("MSFT", "1d") == ["2025-09-17 13:30"]
 
 

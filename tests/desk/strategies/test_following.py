@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from openbell.desk.research.strategies.consensus_records import withdraw_votes
-from openbell.desk.research.strategies.figures import Figures, PartFigures
+from openbell.desk.research.strategies.figures import PartFigures, StrategyFigures
 from openbell.desk.research.strategies.following import _record
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
@@ -29,9 +29,9 @@ def implementation(name: str, principal: str) -> Implementation:
     )
 
 
-def figures(action: Action) -> Figures:
+def figures(action: Action) -> StrategyFigures:
     part = PartFigures(20, 20, 12, 0.6, 1.0, 0.1, 0.05)
-    return Figures(NOW, part, part, part, 0.6, action, NOW - 7200, "b" * 64)
+    return StrategyFigures(NOW, part, part, part, 0.6, action, NOW - 7200, "b" * 64)
 
 
 @awaited

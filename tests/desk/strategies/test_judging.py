@@ -295,7 +295,7 @@ async def test_strategies_whose_bars_have_changed_have_no_vote_until_they_are_ju
         found: int | None = await records.read(lambda view: queries.latest_consensus(view, BTC, "local", COSTS))
         return found
 
-    monkeypatch.setattr("openbell.desk.research.strategies.opinions._PATIENCE", 0.05)
+    monkeypatch.setattr("openbell.desk.research.strategies.strategy_advice._PATIENCE", 0.05)
     imported(home)
     async with bench_as_found(home, FEED="none") as desk:
         records, follower = desk.desk.trading.records, desk.desk.strategies.follower

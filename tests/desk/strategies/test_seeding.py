@@ -16,7 +16,7 @@ import pytest
 from openbell.desk.events import supervision
 from openbell.desk.events.hub import Listener, WatchlistChanged
 from openbell.desk.research.strategies import specs
-from openbell.desk.research.strategies.seeding import Seeding, SeedingStatus
+from openbell.desk.research.strategies.background_search import BackgroundSearch, SearchStatus
 from openbell.market.instruments import parse
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
@@ -52,7 +52,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-async def searched(seeding: Seeding) -> None:
+async def searched(seeding: BackgroundSearch) -> None:
     await until(lambda: seeding.status.detail == "all watched series are searched", "the search", SEARCH_PATIENCE)
 
 
@@ -161,7 +161,7 @@ async def test_the_search_goes_on_after_a_failure_that_nobody_expected(
 
         monkeypatch.setattr(strategies.searching, "ensure", ensure_second)
         monkeypatch.setattr(queries, "owners", owners_second)
-        seeding, ended = strategies.seeding, list[SeedingStatus]()
+        seeding, ended = strategies.seeding, list[SearchStatus]()
         wait_for_change = seeding._next
 
         async def record_end(changed: Listener) -> Collection[Series] | None:
@@ -182,7 +182,7 @@ async def test_the_search_goes_on_after_a_failure_that_nobody_expected(
 async def test_the_lease_is_renewed_during_a_series_that_takes_longer(
     home: Path, quick_search: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openbell.desk.research.strategies.seeding._LEASE_SECONDS", 0.6)
+    monkeypatch.setattr("openbell.desk.research.strategies.background_search._LEASE_SECONDS", 0.6)
     async with bench_as_found(home) as desk:
         strategies, records = desk.desk.strategies, desk.desk.trading.records
         ensure, is_enough = strategies.searching.ensure, asyncio.Event()
@@ -212,7 +212,7 @@ async def test_the_lease_is_renewed_during_a_series_that_takes_longer(
 @awaited
 async def test_corrected_bars_are_noticed_soon(home: Path, quick_search: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not after ten minutes, as a change that nothing reports."""
-    monkeypatch.setattr("openbell.desk.research.strategies.seeding._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("openbell.desk.research.strategies.background_search._LOOK_SECONDS", 0.05)
     imported(home, first=FIRST)
     async with bench_as_found(home, FEED="none") as desk:
         strategies = desk.desk.strategies

@@ -17,7 +17,7 @@ from openbell.desk.orders.broker_venue import BrokerVenue
 from openbell.desk.orders.decisions import DecisionService
 from openbell.desk.orders.engine import Engine
 from openbell.desk.orders.execution_bars import TradedMinutes
-from openbell.desk.orders.gate import Gate, PriceSheet
+from openbell.desk.orders.gate import Gate, GatheredPrices
 from openbell.desk.orders.halts import Halts
 from openbell.desk.orders.matching import PaperMatching
 from openbell.desk.orders.paper_venue import PaperVenue
@@ -58,7 +58,7 @@ COSTS = Costs()
 class Judgement:
     """The prices that an order was judged with, and when their gathering began."""
 
-    sheet: PriceSheet
+    sheet: GatheredPrices
     since: float
 
 
@@ -66,17 +66,17 @@ class WatchedGate(Gate):
     """The gate; it keeps the prices of its judgements."""
 
     def __init__(self, records: Records, prices: Prices, books: Books, clock: Clock, *, cut: bool) -> None:
-        super().__init__(records, prices, books, LIMITS, clock, cut=cut)
+        super().__init__(records, prices, books, LIMITS, clock, fills_cut_to_position=cut)
         self._begun: dict[int, Judgement] = {}
         self.last: Judgement | None = None
 
-    async def gather(self, account: Account, instrument: Instrument | None = None) -> PriceSheet:
+    async def gather(self, account: Account, instrument: Instrument | None = None) -> GatheredPrices:
         since = self._clock.epoch()
         sheet = await super().gather(account, instrument)
         self._begun[id(sheet)] = Judgement(sheet, since)
         return sheet
 
-    def judge(self, view: View, account: Account, proposal: Proposal, sheet: PriceSheet) -> Verdict:
+    def judge(self, view: View, account: Account, proposal: Proposal, sheet: GatheredPrices) -> Verdict:
         verdict = super().judge(view, account, proposal, sheet)
         self.last = self._begun[id(sheet)]
         return verdict

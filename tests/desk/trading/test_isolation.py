@@ -14,7 +14,7 @@ import pytest
 from openbell.desk.alerts.service import Condition
 from openbell.desk.desk import Desk
 from openbell.desk.events.hub import Hub
-from openbell.desk.events.supervision import State
+from openbell.desk.events.supervision import WorkState
 from openbell.desk.orders.engine import Engine
 from openbell.market.bars import MINUTE
 from openbell.market.errors import StoreError
@@ -187,10 +187,10 @@ def test_bars_that_cannot_be_read_do_not_cost_the_engine_its_lease(
             monkeypatch.setattr(desk.store.versions, name, away)
         desk.trading.start()
         engine = desk.trading.engine
-        await until(lambda: engine.status.state is State.WORKING, "the lease")
+        await until(lambda: engine.status.state is WorkState.WORKING, "the lease")
         clock.advance(MINUTE)
         await until(lambda: tried > 3, "the attempts")
-        assert engine.status.state is State.WORKING
+        assert engine.status.state is WorkState.WORKING
 
         monkeypatch.undo()
         rises(desk, clock)

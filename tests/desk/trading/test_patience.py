@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from openbell.desk.bars.call_deadlines import Step, call_within, during
+from openbell.desk.bars.call_deadlines import BarDeadline, call_within, during
 from openbell.desk.bars.service import BarService
 from openbell.desk.desk import Desk
 from openbell.market.errors import RiskRefused, StoreTimeout
@@ -97,19 +97,19 @@ def test_steps_end_at_their_share_of_a_call_and_never_outside_of_one() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         with call_within(0.1):
-            for step in Step:
+            for step in BarDeadline:
                 with pytest.raises(StoreTimeout, match="a store or the feed did not answer within"):
                     async with during(step):
                         await asyncio.Event().wait()
             with pytest.raises(TimeoutError):  # of something else
-                async with during(Step.REASONS):
+                async with during(BarDeadline.REASONS):
                     raise TimeoutError
         for limit in (call_within(0), call_within(0.0)):
             with limit:
-                async with during(Step.FIND):
+                async with during(BarDeadline.FIND):
                     await asyncio.sleep(0)
         began = loop.time()
-        async with during(Step.FIND):
+        async with during(BarDeadline.FIND):
             assert loop.time() >= began
 
     asyncio.run(main())

@@ -23,7 +23,7 @@ from openbell.gateway.admission import Admission
 from openbell.gateway.calls import CallWatch
 from openbell.gateway.guard.chain import guarded
 from openbell.gateway.guard.connections import server_options
-from openbell.gateway.guard.metrics import Metrics
+from openbell.gateway.guard.metrics import GatewayMetrics
 from openbell.gateway.streamable import wire
 from openbell.gateway.streamable.endpoint import Endpoint
 from openbell.gateway.streamable.listening import Listening
@@ -165,7 +165,7 @@ def application(port: int) -> Any:
         admission=Admission(_NoTokens(), lambda *_: "Bearer", open_reading=True),
         pushes=pushes,
         pushed=pushed,
-        watch=CallWatch(SETTINGS, Metrics({}), None),
+        watch=CallWatch(SETTINGS, GatewayMetrics({}), None),
     )
 
     async def app(scope: Any, receive: Any, send: Any) -> None:

@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 
 from openbell.gateway.guard import audit
-from openbell.gateway.guard.audit import NAME, Audit, Entry
+from openbell.gateway.guard.audit import NAME, AuditEntry, AuditLog
 from openbell.net.rates import Rate
 from tests.waiting import wait_for
 
 
-def entry(**changes: Any) -> Entry:
+def entry(**changes: Any) -> AuditEntry:
     given: dict[str, Any] = {
         "time": 1_795_000_000.1234,
         "request": "req-1",
@@ -36,7 +36,7 @@ def entry(**changes: Any) -> Entry:
         "ms": 12.3456,
         "address": "127.0.0.1",
     }
-    return Entry(**(given | changes))
+    return AuditEntry(**(given | changes))
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -49,8 +49,8 @@ def has_lines(folder: Path, count: int) -> bool:
     return (folder / NAME).exists() and len(lines(folder)) == count
 
 
-def write(folder: Path, *entries: Entry, **options: Any) -> None:
-    audit = Audit(folder, **options)
+def write(folder: Path, *entries: AuditEntry, **options: Any) -> None:
+    audit = AuditLog(folder, **options)
     for each in entries:
         audit.record(each)
     audit.close()
@@ -103,7 +103,7 @@ def test_attack_log_injection_by_the_name_of_a_tool(tmp_path: Path, tool: str) -
 
 
 def test_a_clean_stop_loses_no_line(tmp_path: Path) -> None:
-    audit = Audit(tmp_path, most_bytes=200_000, kept=50)
+    audit = AuditLog(tmp_path, most_bytes=200_000, kept=50)
 
     def record(thread: int) -> None:
         for number in range(2000):
@@ -122,7 +122,7 @@ def test_a_clean_stop_loses_no_line(tmp_path: Path) -> None:
 
 
 def test_lines_are_written_while_the_process_runs(tmp_path: Path) -> None:
-    audit = Audit(tmp_path)
+    audit = AuditLog(tmp_path)
     try:
         for number in range(3):
             audit.record(entry(request=f"req-{number}"))
@@ -142,7 +142,7 @@ def test_the_log_is_rotated_by_size_and_old_files_are_removed(tmp_path: Path) ->
 
 
 def _many(folder: Path, name: str) -> None:
-    audit = Audit(folder, most_bytes=5000, kept=200)
+    audit = AuditLog(folder, most_bytes=5000, kept=200)
     for number in range(300):
         audit.record(entry(request=f"{name}-{number}"))
         if number % 30 == 0:
@@ -163,7 +163,7 @@ def test_several_processes_share_the_log_and_rotate_it_without_losing_a_line(tmp
 
 
 def test_a_log_that_was_moved_by_an_operator_is_begun_anew(tmp_path: Path) -> None:
-    audit = Audit(tmp_path)
+    audit = AuditLog(tmp_path)
     try:
         audit.record(entry(request="one"))
         wait_for(partial(has_lines, tmp_path, 1), "the first line")
@@ -200,7 +200,7 @@ def test_a_full_disk_stops_no_call_and_warns_once(
 ) -> None:
     caplog.set_level(logging.WARNING)
     disk = FullDisk(monkeypatch)
-    audit = Audit(tmp_path)
+    audit = AuditLog(tmp_path)
     audit.record(entry(request="before"))
     wait_for(partial(has_lines, tmp_path, 1), "the first line")
     disk.full = True
@@ -227,7 +227,7 @@ def test_a_full_disk_stops_no_call_and_warns_once(
 
 
 def test_a_line_that_cannot_be_made_does_not_stop_the_log(tmp_path: Path) -> None:
-    audit = Audit(tmp_path)
+    audit = AuditLog(tmp_path)
     audit.record(entry(time=float("nan")))
     wait_for(lambda: audit.lost == 1, "the failure")
     audit.record(entry(request="after", outcome=-32602))
@@ -249,7 +249,7 @@ def test_every_refusal_is_counted_while_counts_are_written(tmp_path: Path, monke
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        made = Audit(tmp_path, most_bytes=1 << 30, now=lambda: 0.0)
+        made = AuditLog(tmp_path, most_bytes=1 << 30, now=lambda: 0.0)
         for number in range(60_000):
             made.record(entry(principal=f"p{number % 1_500}", outcome="refused"))
         made.close()
@@ -261,7 +261,7 @@ def test_every_refusal_is_counted_while_counts_are_written(tmp_path: Path, monke
 def test_refusals_beyond_the_queue_are_counted_as_those_of_others(tmp_path: Path) -> None:
     with (tmp_path / NAME).open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)  # the thread cannot write
-        made = Audit(tmp_path, most_queued=20)
+        made = AuditLog(tmp_path, most_queued=20)
         made.record(entry())
         wait_for(lambda: not made._queue, "the thread to hang")
         for _ in range(100):
@@ -292,7 +292,7 @@ def test_a_disk_that_hangs_delays_no_call_and_memory_is_bounded(
         return real(fd, data)
 
     monkeypatch.setattr(os, "write", hang)
-    audit = Audit(tmp_path, most_queued=100)
+    audit = AuditLog(tmp_path, most_queued=100)
     audit.record(entry())
     assert hanging.wait(30)
 

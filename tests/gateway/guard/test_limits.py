@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Receive, Scope, Send
 
-from openbell.gateway.guard.limits import KINDS, Limits, Slots, address_key, rates_of
-from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.guard.limits import KINDS, CallLimits, Slots, address_key, rates_of
+from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.net.rates import Rate
 from tests.gateway.guard.serving import Served, settings_of
 
@@ -34,7 +34,7 @@ class Clock:
 class TestRates:
     def test_a_burst_at_once_then_the_rate(self) -> None:
         clock = Clock()
-        limits = Limits({"read": Rate(60, 5)}, now=clock)
+        limits = CallLimits({"read": Rate(60, 5)}, now=clock)
         assert [limits.take("ann", "read") for _ in range(5)] == [None] * 5
         assert limits.take("ann", "read") == pytest.approx(1.0)
         clock.time += 0.6
@@ -45,25 +45,25 @@ class TestRates:
 
     def test_a_refused_call_costs_nothing(self) -> None:
         clock = Clock()
-        limits = Limits({"read": Rate(60, 1)}, now=clock)
+        limits = CallLimits({"read": Rate(60, 1)}, now=clock)
         limits.take("ann", "read")
         for _ in range(100):
             assert limits.take("ann", "read") == pytest.approx(1.0)
 
     def test_idle_time_does_not_add_up_to_more_than_the_burst(self) -> None:
         clock = Clock()
-        limits = Limits({"read": Rate(60, 5)}, now=clock)
+        limits = CallLimits({"read": Rate(60, 5)}, now=clock)
         limits.take("ann", "read")
         clock.time += 3600
         assert [limits.take("ann", "read") is None for _ in range(7)] == [True] * 5 + [False] * 2
 
     def test_principals_and_classes_have_buckets_of_their_own(self) -> None:
-        limits = Limits({"read": Rate(1, 1), "trade": Rate(1, 1)})
+        limits = CallLimits({"read": Rate(1, 1), "trade": Rate(1, 1)})
         assert [limits.take(who, kind) for who in ("ann", "bob") for kind in ("read", "trade")] == [None] * 4
         assert limits.take("ann", "read") is not None
 
     def test_a_class_without_a_rate_has_no_limit(self) -> None:
-        limits = Limits({})
+        limits = CallLimits({})
         assert {limits.take("ann", "read") for _ in range(1000)} == {None}
 
     @given(
@@ -73,7 +73,7 @@ class TestRates:
     )
     def test_no_span_has_more_calls_than_burst_and_rate_allow(self, rate: float, burst: int, gaps: list[float]) -> None:
         clock = Clock()
-        limits = Limits({"read": Rate(rate, burst)}, now=clock)
+        limits = CallLimits({"read": Rate(rate, burst)}, now=clock)
         taken: list[float] = []
         for gap in gaps:
             clock.time += gap
@@ -84,7 +84,7 @@ class TestRates:
                 assert last - first + 1 <= burst + (taken[last] - begin) * rate / 60 + 1e-6
 
     def test_attack_system_clock_going_backwards(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        limits = Limits({"read": Rate(60, 2)})
+        limits = CallLimits({"read": Rate(60, 2)})
         limits.take("ann", "read")
         limits.take("ann", "read")
         for moment in (0.0, 1e12, -1e12):
@@ -101,7 +101,7 @@ class TestRates:
 
 class TestFlood:
     def test_attack_flood_of_principals_does_not_grow_memory(self) -> None:
-        limits = Limits({"read": Rate(1, 1)}, most=1000)
+        limits = CallLimits({"read": Rate(1, 1)}, most=1000)
         tracemalloc.start()
         try:
             for number in range(1000):
@@ -115,7 +115,7 @@ class TestFlood:
         assert len(limits) <= 1001
 
     def test_attack_flood_of_principals_does_not_lift_the_limit_of_another(self) -> None:
-        limits = Limits({"read": Rate(1, 1)}, most=100)
+        limits = CallLimits({"read": Rate(1, 1)}, most=100)
         limits.take("ann", "read")
         answers = [limits.take(f"flood-{number}", "read") for number in range(10_000)]
         assert limits.take("ann", "read") is not None
@@ -123,7 +123,7 @@ class TestFlood:
 
     def test_full_buckets_are_forgotten(self) -> None:
         clock = Clock()
-        limits = Limits({"read": Rate(60, 1)}, most=100, now=clock)
+        limits = CallLimits({"read": Rate(60, 1)}, most=100, now=clock)
         for number in range(100):
             limits.take(f"early-{number}", "read")
         clock.time += 2
@@ -140,18 +140,18 @@ class TestFlood:
 
 class TestRefusals:
     def test_a_refusal_says_when_to_retry_in_whole_seconds(self) -> None:
-        limits = Limits({"trade": Rate(1, 1)}, now=Clock())
+        limits = CallLimits({"trade": Rate(1, 1)}, now=Clock())
         limits.take("ann", "trade")
         refusal = limits.refusal("ann", "trade")
         assert refusal is not None
         assert (refusal.status, refusal.seconds) == (429, 60)
         assert (b"retry-after", b"60") in refusal.start(0)["headers"]
         assert json.loads(refusal.body())["retry_after"] == 60
-        assert Refusal(429, "x", "y", 0.0001).seconds == 1
-        assert Refusal(429, "x", "y", 2.0001).seconds == 3
+        assert GuardRefusal(429, "x", "y", 0.0001).seconds == 1
+        assert GuardRefusal(429, "x", "y", 2.0001).seconds == 3
 
     def test_a_json_rpc_request_gets_a_json_rpc_error(self) -> None:
-        body = json.loads(Refusal(429, "rate_limited", "Too many.", 2.5).rpc_body("id-7"))
+        body = json.loads(GuardRefusal(429, "rate_limited", "Too many.", 2.5).rpc_body("id-7"))
         assert body == {
             "jsonrpc": "2.0",
             "id": "id-7",
@@ -164,14 +164,14 @@ class TestSlots:
         slots = Slots(3, 2)
         held = [slots.claim("ann"), slots.claim("ann")]
         third = slots.claim("ann")
-        assert isinstance(third, Refusal)
+        assert isinstance(third, GuardRefusal)
         assert (third.status, third.reason, third.seconds) == (429, "too_many_requests", 1)
         held.append(slots.claim("bob"))
         fourth = slots.claim("cat")
-        assert isinstance(fourth, Refusal)
+        assert isinstance(fourth, GuardRefusal)
         assert (fourth.status, fourth.reason, fourth.seconds) == (503, "busy", 1)
         for claim in held:
-            assert not isinstance(claim, Refusal)
+            assert not isinstance(claim, GuardRefusal)
             claim.release()
             claim.release()
         assert (slots.total, len(slots)) == (0, 0)
@@ -179,7 +179,7 @@ class TestSlots:
     def test_a_slot_is_given_back_when_the_block_ends(self) -> None:
         slots = Slots(1, 1)
         claim = slots.claim("ann")
-        assert not isinstance(claim, Refusal)
+        assert not isinstance(claim, GuardRefusal)
         with pytest.raises(RuntimeError), claim:
             raise RuntimeError
         assert slots.total == 0
@@ -190,7 +190,7 @@ def test_300_clients_at_once_get_answers_or_typed_refusals(tmp_path: Path) -> No
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         claim = slots.claim(scope["query_string"].decode())
-        if isinstance(claim, Refusal):
+        if isinstance(claim, GuardRefusal):
             await claim.send(send, claim.rpc_body(1))
             return
         with claim:

@@ -9,14 +9,14 @@ import pytest
 from starlette.types import Scope
 
 from openbell.gateway.guard.chain import guarded
-from openbell.gateway.guard.metrics import BUCKETS, Metrics, MetricsPage
+from openbell.gateway.guard.metrics import BUCKETS, GatewayMetrics, MetricsPage
 from tests.gateway.guard.serving import Echo, Served, settings_of
 
 TOOLS = {"chartgen": ("generate_chart", "place_order"), "portfolio": ("get_balance",)}
 LINE = re.compile(r'([a-z_]+)(\{[a-z]+="[^"\\\n]*"(,[a-z]+="[^"\\\n]*")*\})? ([0-9.]+(e[+-]?[0-9]+)?)')
 
 
-def values(metrics: Metrics) -> dict[str, float]:
+def values(metrics: GatewayMetrics) -> dict[str, float]:
     """The samples of the text; every line must be well formed, and every family described once, before its samples."""
     found: dict[str, float] = {}
     described: list[str] = []
@@ -36,7 +36,7 @@ def values(metrics: Metrics) -> dict[str, float]:
 
 
 def test_calls_are_counted_by_server_tool_and_outcome() -> None:
-    metrics = Metrics(TOOLS)
+    metrics = GatewayMetrics(TOOLS)
     for outcome in ("ok", "ok", "error", "refused"):
         metrics.called("chartgen", "generate_chart", outcome, 0.02)
     metrics.called("portfolio", "get_balance", "ok", 0.5)
@@ -47,7 +47,7 @@ def test_calls_are_counted_by_server_tool_and_outcome() -> None:
 
 
 def test_latencies_are_cumulative_and_bounds_are_inclusive() -> None:
-    metrics = Metrics(TOOLS)
+    metrics = GatewayMetrics(TOOLS)
     for seconds in (0.0, 0.001, 0.0011, 0.3, 10.0, 99.0):
         metrics.called("chartgen", "generate_chart", "ok", seconds)
     found = values(metrics)
@@ -58,7 +58,7 @@ def test_latencies_are_cumulative_and_bounds_are_inclusive() -> None:
 
 
 def test_attack_unknown_names_do_not_add_series() -> None:
-    metrics = Metrics(TOOLS)
+    metrics = GatewayMetrics(TOOLS)
     for number in range(10_000):
         metrics.called("chartgen", f"tool-{number}", "ok", 0.1)
         metrics.called(f"server-{number}", 'x"} 1\nforged 1', f"-{number}", 0.1)
@@ -71,7 +71,7 @@ def test_attack_unknown_names_do_not_add_series() -> None:
 
 
 def test_streams_memory_and_processor_time() -> None:
-    metrics = Metrics(TOOLS)
+    metrics = GatewayMetrics(TOOLS)
     metrics.streams += 3
     found = values(metrics)
     assert found["openbell_open_streams"] == 3
@@ -86,7 +86,7 @@ class TestAccess:
 
     def test_this_machine_and_administrators_may_read_them(self, tmp_path: Path) -> None:
         settings = settings_of(tmp_path, public_url="https://desk.example.com", metrics=True)
-        metrics = Metrics(TOOLS)
+        metrics = GatewayMetrics(TOOLS)
         page = MetricsPage(metrics, self.is_admin)
         with Served(lambda port: guarded(page, settings, port, metrics.refused), settings) as served:
             answer = served.get("/metrics")
@@ -116,7 +116,7 @@ class TestAccess:
 
     def test_refusals_of_the_guard_are_counted(self, tmp_path: Path) -> None:
         settings = settings_of(tmp_path, body_limit=1024)
-        metrics = Metrics(TOOLS)
+        metrics = GatewayMetrics(TOOLS)
         with Served(lambda port: guarded(Echo(), settings, port, metrics.refused), settings) as served:
             for _ in range(2):
                 served.get(host="evil.example")

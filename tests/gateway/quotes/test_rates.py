@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from openbell.desk.settings import Settings
-from openbell.gateway.guard.limits import Limits
+from openbell.gateway.guard.limits import CallLimits
 from openbell.net.rates import Rate
 from tests.gateway.quotes.conftest import AS_OF
 from tests.gateway.quotes.test_http import DAYS, LIVE, fault
@@ -61,7 +61,7 @@ def test_what_needs_no_token_is_limited_by_address(tmp_path: Path) -> None:
 
 def test_the_minute_refills_bit_by_bit() -> None:
     now = [1000.0]
-    limits = Limits({"live": Rate(60, 60)}, now=lambda: now[0])
+    limits = CallLimits({"live": Rate(60, 60)}, now=lambda: now[0])
     assert limits.standing("a", "other") is None
     for left in range(59, -1, -1):
         assert limits.take("a", "live") is None

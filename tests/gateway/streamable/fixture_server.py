@@ -10,11 +10,11 @@ from typing import Any
 from openbell.gateway.admission import Admission
 from openbell.gateway.calls import CallWatch
 from openbell.gateway.guard.chain import guarded
-from openbell.gateway.guard.metrics import Metrics
+from openbell.gateway.guard.metrics import GatewayMetrics
 from openbell.gateway.streamable.endpoint import Endpoint
 from openbell.gateway.streamable.listening import Listening
 from openbell.gateway.streamable.pushes import PushStreams
-from openbell.gateway.streamable.sessions import SoftSessions
+from openbell.gateway.streamable.sessions import ClientStates
 from openbell.protocol.dialects import JsonRpcDialect
 from openbell.protocol.service import Service
 from openbell.protocol.session import Principal, Scope
@@ -33,17 +33,17 @@ class _Tokens:
 class Fixtures(Client):
     """A client of the served fixtures, and what the server keeps of its clients."""
 
-    def __init__(self, port: int, sessions: SoftSessions, pushes: PushStreams) -> None:
+    def __init__(self, port: int, sessions: ClientStates, pushes: PushStreams) -> None:
         super().__init__(port, TOKENS)
         self.sessions = sessions
         self.pushes = pushes
 
 
 @contextmanager
-def fixtures(home: Path, sessions: SoftSessions | None = None, pushes: PushStreams | None = None) -> Iterator[Fixtures]:
+def fixtures(home: Path, sessions: ClientStates | None = None, pushes: PushStreams | None = None) -> Iterator[Fixtures]:
     """Serves the fixtures in a thread."""
     settings = settings_of(home, rate_read=0)
-    kept = SoftSessions() if sessions is None else sessions
+    kept = ClientStates() if sessions is None else sessions
     streams = PushStreams(lambda: None) if pushes is None else pushes
 
     def make(port: int) -> Any:
@@ -55,7 +55,7 @@ def fixtures(home: Path, sessions: SoftSessions | None = None, pushes: PushStrea
             admission=Admission(_Tokens(), lambda *_: "Bearer"),
             pushes=streams,
             pushed=everything.pushed,
-            watch=CallWatch(settings, Metrics({}), None),
+            watch=CallWatch(settings, GatewayMetrics({}), None),
             sessions=kept,
         )
         return guarded(endpoint, settings, port)

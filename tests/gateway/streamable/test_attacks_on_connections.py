@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from openbell.gateway.streamable.pushes import PushStreams
-from openbell.gateway.streamable.sessions import SoftSessions
+from openbell.gateway.streamable.sessions import ClientStates
 from openbell.protocol.session import Principal, Scope, no_notifications
 from tests.gateway.guard.serving import Served, read, settings_of
 from tests.gateway.streamable.fixture_server import fixtures
@@ -24,7 +24,7 @@ PING = json.dumps(message("ping")).encode()
 
 
 def test_attack_10_000_sessions_do_not_drop_those_of_another_principal() -> None:
-    sessions = SoftSessions()
+    sessions = ClientStates()
     alice, bob = (Principal(name, frozenset(Scope)) for name in ("alice", "bob"))
     kept = sessions.get(alice, "kept", no_notifications)
     for number in range(10_000):
@@ -34,7 +34,7 @@ def test_attack_10_000_sessions_do_not_drop_those_of_another_principal() -> None
 
 
 def test_attack_flood_of_sessions_while_a_request_waits(tmp_path: Path) -> None:
-    with fixtures(tmp_path, SoftSessions(most=20, most_per_principal=5)) as tools:
+    with fixtures(tmp_path, ClientStates(most=20, most_per_principal=5)) as tools:
         hello = {
             "protocolVersion": "2025-11-25",
             "capabilities": {"sampling": {}},

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from openbell.gateway.streamable import exchange as module
-from openbell.gateway.streamable.exchange import Exchange
+from openbell.gateway.streamable.exchange import HttpExchange
 from tests.servers.desks import awaited
 from tests.waiting import until
 
@@ -31,7 +31,7 @@ async def test_no_body_is_sent_before_its_headers_to_a_client_that_reads_slowly(
         is_start = part["type"] == "http.response.start"
         sent.append("start" if is_start else "body" if part.get("more_body") else "last body")
 
-    made = Exchange(send, 1, None, None, version="2025-11-25", modern=False, streams=True)  # type: ignore[arg-type]
+    made = HttpExchange(send, 1, None, None, version="2025-11-25", modern=False, streams=True)  # type: ignore[arg-type]
     keeping = asyncio.create_task(made.keep_alive())
     await until(lambda: waiting == 1, "the first comment")
     if is_stopped:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from openbell.desk.settings.access import make_access
-from openbell.gateway.admission import Admission, Permit
+from openbell.gateway.admission import Admission, TokenCheck
 from openbell.gateway.oauth.secret_texts import STATIC, digest, new_secret
 from openbell.market.errors import StoreError
 from openbell.protocol.session import Principal, Scope
@@ -89,7 +89,7 @@ def test_a_stream_lives_while_its_token_cannot_be_checked() -> None:
     admission = Admission(Down(), lambda *_: "Bearer")
     refused: Any = asyncio.run(admission.admit(scope, "http://x/mcp"))
     assert (refused.status, refused.reason, refused.seconds) == (503, "unavailable", 5)
-    assert asyncio.run(Permit(admission, scope, "http://x/mcp", alice).holds()) is True
+    assert asyncio.run(TokenCheck(admission, scope, "http://x/mcp", alice).holds()) is True
 
 
 def test_clients_without_a_token_cannot_subscribe_as_the_operator(gateway: Inside) -> None:

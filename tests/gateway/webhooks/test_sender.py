@@ -12,7 +12,7 @@ import pytest
 
 from openbell.desk.alerts.webhooks.signing import verify
 from openbell.desk.desk import Desk
-from openbell.desk.events.supervision import State
+from openbell.desk.events.supervision import WorkState
 from openbell.gateway.outbound import Outbound
 from openbell.gateway.webhooks.sender import Schedule
 from openbell.market.clock import iso
@@ -349,7 +349,7 @@ async def test_a_desk_that_is_read_only_or_at_another_clock_sends_nothing_and_ch
         await fire(desk)
     async with desk_at(tmp_path, receiver, **settings) as desk:
         async with sending(desk) as sender:
-            await until(lambda: sender.status.state is State.OFF, "the sender to end")
+            await until(lambda: sender.status.state is WorkState.OFF, "the sender to end")
         with pytest.raises(Refused):
             await desk.webhooks.add(ME, receiver.url)
         with pytest.raises(Refused):
@@ -366,7 +366,8 @@ async def test_one_of_two_senders_works_and_the_other_takes_over(
         async with sending(two) as second:
             async with sending(one) as first:
                 await until(
-                    lambda: {first.status.state, second.status.state} == {State.WORKING, State.STANDING_BY}, "both"
+                    lambda: {first.status.state, second.status.state} == {WorkState.WORKING, WorkState.STANDING_BY},
+                    "both",
                 )
                 bodies = [await fire(each) for each in (one, two, one, two)]
                 await arrived(receiver, 4)

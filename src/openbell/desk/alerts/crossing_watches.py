@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from math import inf
 
 from openbell.desk.events.supervision import FailingUnits
-from openbell.desk.quotes.signals import Reading, SignalService
+from openbell.desk.quotes.signals import SeriesReading, SignalService
 from openbell.market.errors import InvalidParameter, OpenbellError
 from openbell.market.timeframes import SHORT, name_of
 from openbell.signals.crossing_alerts import CrossingAlert, CrossingSubscription, Watch
@@ -69,7 +69,7 @@ class CrossingWatches:
         return min((watch.due() for watch in self.watches.values()), default=inf)
 
 
-def observe(watch: Watch, reading: Reading, since: float = 0.0) -> None:
+def observe(watch: Watch, reading: SeriesReading, since: float = 0.0) -> None:
     """Pass every bar that closed since the last call to the watch. Bars that ended before `since` do not trigger."""
     if reading.series is None:
         return

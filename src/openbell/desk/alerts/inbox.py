@@ -1,9 +1,9 @@
 """The inbox of notifications, and pushes from it.
 
 The transaction that fires an alert also puts its notification into the inbox, where it stays. Each connection reads the
-inbox with a cursor of its own (`Reader`). The cursor starts at the principal's stored cursor, and advances when a response
-was sent. So two clients of one principal each get every notification once and in order. A client that must not miss anything
-passes the number of the last notification that it has processed: this acknowledges it and all before, and later ones are
+inbox with a cursor of its own (`InboxReader`). The cursor starts at the principal's stored cursor, and advances when a
+response was sent. So two clients of one principal each get every notification once and in order. A client that
+must not miss anything passes the number of the last notification that it has processed: this acknowledges it and all before, and later ones are
 returned again until they are acknowledged. Pushes for a principal without a connection wait for an hour, at most 1,000.
 """
 
@@ -59,9 +59,9 @@ class Inbox:
         self._settle = settle
         self.hub = hub
 
-    def reader(self, principal: str) -> Reader:
+    def reader(self, principal: str) -> InboxReader:
         """Returns a new connection's reader of a principal's inbox."""
-        return Reader(self, principal)
+        return InboxReader(self, principal)
 
     def deliver(self, journal: Journal, alert: Alert, cursor: int, body: dict[str, Any], at: float) -> None:
         """Put a notification into its owner's inbox, and into the queue of pushes if the owner has subscribed to it."""
@@ -233,7 +233,7 @@ class Inbox:
         return await self._records.read(work)
 
 
-class Reader:
+class InboxReader:
     """One connection's reading of its principal's inbox."""
 
     def __init__(self, inbox: Inbox, principal: str) -> None:

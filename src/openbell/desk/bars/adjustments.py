@@ -32,14 +32,14 @@ _CENT = 0.0051
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedBars:
     """Stored bars of one source that are compared with those that are fetched."""
 
     bars: Bars
     source: Source
 
 
-def to_compare(store: BarStore, series: Series, source: Source, gap: Span) -> list[Compared]:
+def to_compare(store: BarStore, series: Series, source: Source, gap: Span) -> list[ComparedBars]:
     """Returns stored bars before and after a gap that tell whether the source has adjusted its prices again.
 
     Empty if there are none, or if the source does not adjust.
@@ -54,7 +54,7 @@ def to_compare(store: BarStore, series: Series, source: Source, gap: Span) -> li
     for bars in found:
         owners = store.sources.of(series, _span(bars)) if len(bars) == _COMPARED else set()
         if len(owners) == 1 and _is_comparable(series, owner := owners.pop(), source):
-            compared.append(Compared(bars, owner))
+            compared.append(ComparedBars(bars, owner))
     return compared
 
 
@@ -63,7 +63,7 @@ def _is_comparable(series: Series, owner: Source, source: Source) -> bool:
     return owner == source or (alike and owner.origin is Origin.IMPORTED)
 
 
-def widened(gap: Span, stored: Sequence[Compared]) -> Span:
+def widened(gap: Span, stored: Sequence[ComparedBars]) -> Span:
     """A gap with the bars that are to be compared."""
     spans = [gap, *(_span(each.bars) for each in stored)]
     return Span(min(span.start for span in spans), max(span.end for span in spans))
@@ -74,7 +74,7 @@ def is_adjusted(series: Series, source: Source) -> bool:
     return adjustment_of(series.instrument, source) != Adjustment.RAW
 
 
-def factor(compared: Compared, fetched: Bars) -> float | None:
+def factor(compared: ComparedBars, fetched: Bars) -> float | None:
     """Returns by what the prices of stored bars have been multiplied; None if they have not."""
     stored = compared.bars
     least = _CHANGED_IN_FILE if compared.source.origin is Origin.IMPORTED else _CHANGED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from openbell.desk.bars.history_fetcher import Failure, History
+from openbell.desk.bars.history_fetcher import Failure, HistoryFetcher
 from openbell.desk.bars.quiet_edges import QuietEdges
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
@@ -32,10 +32,10 @@ class _Counted:
     count: int
 
 
-class Sourcing:
+class BarAssembly:
     """Finds, fetches and reads the series that bars of a timeframe are made of."""
 
-    def __init__(self, store: BarStore, history: History, clock: Clock, edges: QuietEdges) -> None:
+    def __init__(self, store: BarStore, history: HistoryFetcher, clock: Clock, edges: QuietEdges) -> None:
         self._store = store
         self._history = history
         self._clock = clock

@@ -20,7 +20,7 @@ _call: ContextVar[tuple[float, float] | None] = ContextVar("_call", default=None
 """When the current call began, by the event loop's time, and its timeout in seconds."""
 
 
-class Step(Enum):
+class BarDeadline(Enum):
     """A step that needs bars, with the share of the timeout at which it must end."""
 
     FIND = 0.2
@@ -45,7 +45,7 @@ def call_within(timeout: float) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def during(step: Step) -> AsyncIterator[None]:
+async def during(step: BarDeadline) -> AsyncIterator[None]:
     """Raises `StoreTimeout` if the block has not ended when the step must end."""
     call = _call.get()
     limit = asyncio.timeout_at(call[0] + call[1] * step.value if call else None)

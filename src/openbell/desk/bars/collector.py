@@ -17,7 +17,7 @@ from openbell.desk.bars.watchlist import Watchlist, WatchlistFile
 from openbell.desk.events.hub import Hub, WatchlistChanged
 from openbell.desk.events.leased_work import LeasedWork, while_renewed
 from openbell.desk.events.leases import LeasesInBarStore
-from openbell.desk.events.supervision import FailingUnits, State, WorkStatus
+from openbell.desk.events.supervision import FailingUnits, WorkState, WorkStatus
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import MINUTE, Bars, empty
 from openbell.market.clock import Clock
@@ -44,12 +44,12 @@ _LONGEST_PAUSE = 60.0
 _DAY = 86400
 _Covers = Span | Mapping[Series, Sequence[Span]] | None
 _HISTORY = "the history of"
-_WORSE = [State.IDLE, State.WORKING, State.STARTING, State.WAITING, State.FAILED]
+_WORSE = [WorkState.IDLE, WorkState.WORKING, WorkState.STARTING, WorkState.WAITING, WorkState.FAILED]
 """States of a feed; the collector has the last one of all its feeds."""
 
 
 @dataclass(slots=True)
-class Status(WorkStatus):
+class CollectorStatus(WorkStatus):
     """The state of the collector and its counters, for displays."""
 
     watched: int = 0
@@ -88,10 +88,10 @@ class Collector:
         """True once the lease was held."""
         self._checked = False
         """True once the stored bars were compared with those that were written."""
-        self._states: dict[str, tuple[State, str]] = {}
+        self._states: dict[str, tuple[WorkState, str]] = {}
         """By feed."""
         self._failing = FailingUnits()
-        self.status = Status()
+        self.status = CollectorStatus()
 
     async def run(self) -> None:
         """Wait for the lease, collect while it is held, and start over when it is lost.
@@ -109,7 +109,7 @@ class Collector:
         await work.run(self._work)
 
     async def _work(self, lease: Lease, renewing: asyncio.Task[None]) -> None:
-        self.status.become(State.STARTING)
+        self.status.become(WorkState.STARTING)
         checking = None if self._checked else asyncio.create_task(self._check())
         self._begun = True
         try:
@@ -139,7 +139,7 @@ class Collector:
             ]
             if not tasks:
                 await self._tidy()
-                self.status.become(State.IDLE, "nothing to collect")
+                self.status.become(WorkState.IDLE, "nothing to collect")
             edited = asyncio.create_task(self._wait_for_edit())
             try:
                 await asyncio.wait({edited, *tasks}, return_when=asyncio.FIRST_COMPLETED)
@@ -170,7 +170,7 @@ class Collector:
             try:
                 since = await self._catch_up(feed, instruments)
                 await self._tidy()
-                self._set_state(feed, State.WORKING, "collecting")
+                self._set_state(feed, WorkState.WORKING, "collecting")
                 await self._stream(feed, instruments, since, lease)
                 continue
             except UnknownSymbol as error:
@@ -180,14 +180,14 @@ class Collector:
                 raise
             except FeedUnavailable as error:
                 why = f"{error}"
-                self._set_state(feed, State.WAITING, "waiting for the feed")
+                self._set_state(feed, WorkState.WAITING, "waiting for the feed")
             except SettingsError:
                 raise
             except Exception as error:
                 # The faults of an adapter end neither the other feeds nor the collector.
                 why = f"the feed {feed.name} failed with {type(error).__name__}"
                 log.exception("%s", why)
-                self._set_state(feed, State.FAILED, f"{why}; the log has the trace")
+                self._set_state(feed, WorkState.FAILED, f"{why}; the log has the trace")
             failures = 0 if self.status.batches > before else failures
             self.status.reconnects += 1
             pause = min(_LONGEST_PAUSE, 2.0**failures) * self._pause.uniform(0.5, 1.0)
@@ -195,7 +195,7 @@ class Collector:
             log.warning("%s; trying again in %.1f s", why, pause)
             await self._rest(pause)
 
-    def _set_state(self, feed: Feed, state: State, text: str) -> None:
+    def _set_state(self, feed: Feed, state: WorkState, text: str) -> None:
         """Show the state of a feed; of several that differ, each with its name, and the worst of them."""
         self._states[feed.name] = state, text
         shown = text
@@ -229,7 +229,7 @@ class Collector:
 
     async def _catch_up(self, feed: Feed, instruments: Sequence[Instrument]) -> int:
         """Fetch missed bars, as far back as a chart of 3,000 minutes; returns the time at which the stream must start."""
-        self._set_state(feed, State.STARTING, "catching up")
+        self._set_state(feed, WorkState.STARTING, "catching up")
         until = self._bars.closed_until()
         # The vendor may still add to the latest minutes: the stream starts before them.
         complete = self._by_now(min(until, feed.watermark(self._clock.epoch())))

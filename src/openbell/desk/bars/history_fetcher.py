@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from openbell.desk.bars.adjustments import Compared, described, factor, is_adjusted, to_compare, widened
+from openbell.desk.bars.adjustments import ComparedBars, described, factor, is_adjusted, to_compare, widened
 from openbell.desk.bars.bar_checks import screen
 from openbell.desk.bars.grouped_writes import SMALL, GroupedWrites
 from openbell.desk.bars.history_coverage import covered_by
@@ -67,7 +67,7 @@ class _Readjusted(Exception):
     """Stored bars were set aside, because the vendor has adjusted its prices again."""
 
 
-class History:
+class HistoryFetcher:
     """The history of a feed, read through the store."""
 
     def __init__(self, store: BarStore, feed: Feeds, clock: Clock, threads: Threads) -> None:
@@ -200,7 +200,7 @@ class History:
 
     async def _fetch(self, series: Series, gap: Span, source: Source, newest: int, *, compare: bool) -> bool:
         """Fetch and store one gap. Returns False if the timeframe is not used any longer."""
-        stored: list[Compared] = []
+        stored: list[ComparedBars] = []
         if compare and is_adjusted(series, source):
             stored = await self._threads.run(to_compare, self._store, series, source, gap)
         asked = widened(gap, stored)

@@ -13,7 +13,7 @@ from openbell.stores.port import Version
 
 
 @dataclass(frozen=True, slots=True)
-class Ring:
+class BarCache:
     """The newest `depth` bars before `end`, or all if there are fewer, as the store had them at `versions`."""
 
     bars: Bars

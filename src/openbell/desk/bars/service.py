@@ -11,9 +11,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 
-from openbell.desk.bars.bar_assembly import Sourcing
-from openbell.desk.bars.history_fetcher import CHUNK, Failure, History
-from openbell.desk.bars.newest_bars import Ring, native_parts
+from openbell.desk.bars.bar_assembly import BarAssembly
+from openbell.desk.bars.history_fetcher import CHUNK, Failure, HistoryFetcher
+from openbell.desk.bars.newest_bars import BarCache, native_parts
 from openbell.desk.bars.quiet_edges import QuietEdges
 from openbell.desk.bars.single_flight import SingleFlight
 from openbell.feeds.port import Feeds
@@ -52,10 +52,10 @@ class BarService:
         self.threads = threads or Threads()
         self.clock = bounded(clock)
         """Never ahead of the machine's time: what has not happened is neither closed nor covered."""
-        self.history = History(store, feed, self.clock, self.threads)
+        self.history = HistoryFetcher(store, feed, self.clock, self.threads)
         self.edges = QuietEdges(store)
-        self._sourcing = Sourcing(store, self.history, self.clock, self.edges)
-        self._rings: dict[Series, Ring] = {}
+        self._sourcing = BarAssembly(store, self.history, self.clock, self.edges)
+        self._rings: dict[Series, BarCache] = {}
         self._flights = SingleFlight()
         self.failures: dict[Series, Failure] = {}
         """The failure of the feed for series of which stored bars are returned."""
@@ -152,8 +152,8 @@ class BarService:
     ) -> dict[Instrument, Bars]:
         """The bars of instruments whose stored bars have changed, except where the feed has to be asked for more."""
 
-        def work() -> dict[Instrument, Ring]:
-            found: dict[Instrument, Ring] = {}
+        def work() -> dict[Instrument, BarCache]:
+            found: dict[Instrument, BarCache] = {}
             for each in instruments:
                 with suppress(StoreError):  # the next read of this instrument by itself raises it again
                     ring = self._read(Series(each, timeframe), RING, end)
@@ -200,7 +200,7 @@ class BarService:
         if failure:
             self.failures[series] = failure
 
-    def _read(self, series: Series, depth: int, end: int) -> Ring:
+    def _read(self, series: Series, depth: int, end: int) -> BarCache:
         """The newest `depth` bars, of which most are usually in memory."""
         candidates = self._sourcing.candidates(series)
         versions = {each: self.store.versions.of(each) for each in candidates}
@@ -221,11 +221,11 @@ class BarService:
         if len(found) < depth:  # it trades seldom, or only a part of its history is stored
             parts = self._sourcing.parts(series, candidates, 0, end)
             found = self._sourcing.bars_of(series, parts, depth)
-        return Ring(found, tuple(parts), versions, end, depth)
+        return BarCache(found, tuple(parts), versions, end, depth)
 
     def _extended(
-        self, ring: Ring, parts: Sequence[PlanPart], versions: Mapping[Series, Version], end: int
-    ) -> Ring | None:
+        self, ring: BarCache, parts: Sequence[PlanPart], versions: Mapping[Series, Version], end: int
+    ) -> BarCache | None:
         """A ring as it is now, if nothing but new minutes was added; None if more has changed."""
         series, minutes = ring.bars.series, Series(ring.bars.instrument)
         native = {each: version for each, version in ring.versions.items() if each != minutes}
@@ -247,7 +247,7 @@ class BarService:
         kept = ring.bars.between(0, again).tail(ring.depth - len(fresh))
         # Joined arrays are new ones; a part of others would keep all of them in memory.
         bars = barlib.merge(kept, fresh) if len(kept) and len(fresh) else barlib.merge(kept, fresh).copy()
-        return Ring(bars, tuple(parts), versions, end, ring.depth)
+        return BarCache(bars, tuple(parts), versions, end, ring.depth)
 
     # Spans
 

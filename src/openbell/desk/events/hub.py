@@ -88,7 +88,7 @@ Event = (
 Kind = type[Event]
 
 
-class Source(Protocol):
+class EventSource(Protocol):
     """Something that the watcher polls."""
 
     async def poll(self) -> Iterable[Event]:
@@ -134,11 +134,11 @@ class Listener:
 class Hub:
     """Delivers events to listeners, and runs the watcher while there are any."""
 
-    def __init__(self, sources: Mapping[str, Callable[[], Source]] | None = None) -> None:
+    def __init__(self, sources: Mapping[str, Callable[[], EventSource]] | None = None) -> None:
         """`sources` create the watcher's sources, by name; each is created when a listener first needs it."""
         self._makers = dict(sources or {})
         self._kinds = {name: SOURCES[name] for name in self._makers}
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, EventSource] = {}
         self._listeners: set[Listener] = set()
         self._poked = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import count
 
-from openbell.desk.events.leases import Leases
-from openbell.desk.events.supervision import State, WorkStatus
+from openbell.desk.events.leases import LeasePlace
+from openbell.desk.events.supervision import WorkState, WorkStatus
 from openbell.market.errors import LeaseHeld, LeaseLost, Refused, SettingsError, StoreError
 from openbell.stores.leases import this_process
 from openbell.stores.port import Lease
@@ -44,7 +44,7 @@ class LeasedWork:
 
     def __init__(
         self,
-        leases: Leases,
+        leases: LeasePlace,
         name: str,
         kind: str,
         status: WorkStatus,
@@ -86,13 +86,15 @@ class LeasedWork:
                 await self._hold(lease, work)
             except LeaseLost as lost:
                 log.warning("%s", lost)
-                self._status.become(State.WAITING, "lost the lease")
+                self._status.become(WorkState.WAITING, "lost the lease")
             except StoreError as error:
                 if self._raises:
                     raise
                 log.warning("%s; trying again in %.0f s", error, PAUSE)
                 why = error.message if isinstance(error, LedgerBroken) else None
-                self._status.become(State.WAITING, f"waiting: {why}" if why else f"waiting for {self._leases.place}")
+                self._status.become(
+                    WorkState.WAITING, f"waiting: {why}" if why else f"waiting for {self._leases.place}"
+                )
                 await asyncio.sleep(PAUSE)
             except SettingsError:
                 raise
@@ -100,7 +102,7 @@ class LeasedWork:
                 # The scenario is ahead of this clock; a moving clock may catch up.
                 if self._status.detail != str(error):
                     log.warning("%s", error)
-                self._status.become(State.WAITING, str(error))
+                self._status.become(WorkState.WAITING, str(error))
                 await asyncio.sleep(1.0)
 
     async def acquire(self) -> Lease:
@@ -117,7 +119,7 @@ class LeasedWork:
             await asyncio.shield(self._leases.release(lease))
 
     async def _hold(self, lease: Lease, work: Work) -> None:
-        self._status.become(State.WORKING)
+        self._status.become(WorkState.WORKING)
         renewing = asyncio.create_task(self._keep(lease))
         try:
             await work(lease, renewing)
@@ -155,12 +157,12 @@ class LeasedWork:
         """Show and log at once, not at the takeover, that this process could not write if it were its turn."""
         refusal = await self._leases.write_refusal()
         if refusal is None:
-            self._status.become(State.STANDING_BY)
+            self._status.become(WorkState.STANDING_BY)
             return
-        detail = f"{State.STANDING_BY}, but cannot take over: {refusal}"
+        detail = f"{WorkState.STANDING_BY}, but cannot take over: {refusal}"
         if self._status.detail != detail:
             log.warning("the %s is %s", self._kind, detail)
-        self._status.become(State.WAITING, detail)
+        self._status.become(WorkState.WAITING, detail)
 
 
 async def while_renewed(renewing: asyncio.Task[None], work: Awaitable[None]) -> None:

@@ -12,7 +12,7 @@ from openbell.stores.records.records import Records
 from openbell.stores.threads import Threads
 
 
-class Leases(Protocol):
+class LeasePlace(Protocol):
     """A place of leases. Every call raises `StoreError` if the place fails."""
 
     place: str

@@ -1,8 +1,8 @@
 """Supervises background work: everything that runs beside the calls of a process, such as the collector and the engine.
 
-Each piece of work is a coroutine function with a name and a status. The status is a `State`, which health, `openbell doctor`
-and the live view show, and a text for people. Work that ends with an unexpected exception is logged with its trace, shown
-as failed, and started again after a pause that doubles up to a minute. It never ends in silence, and never ends other work.
+Each piece of work is a coroutine function with a name and a status. The status is a `WorkState`, which health, `openbell
+doctor` and the live view show, and a text for people. Work that ends with an unexpected exception is logged with
+its trace, shown as failed, and started again after a pause that doubles up to a minute. It never ends in silence, and never ends other work.
 
 Inside a piece of work, `FailingUnits` keeps the units (an alert, an order, a symbol, a strategy) that fail while the
 others go on.
@@ -28,7 +28,7 @@ LONGEST_PAUSE = 60.0
 """The longest pause in seconds. Work that ran for so long before it failed has a first failure again."""
 
 
-class State(StrEnum):
+class WorkState(StrEnum):
     """What background work does now."""
 
     STARTING = "starting"
@@ -46,14 +46,14 @@ class State(StrEnum):
     """This process does not do the work."""
 
 
-_FAILING = frozenset({State.WAITING, State.FAILED})
+_FAILING = frozenset({WorkState.WAITING, WorkState.FAILED})
 
 
 @dataclass(slots=True)
 class WorkStatus:
     """The state of a piece of work, for displays."""
 
-    state: State = State.STARTING
+    state: WorkState = WorkState.STARTING
     detail: str = ""
     """The state in words; empty if the name of the state says all."""
 
@@ -62,7 +62,7 @@ class WorkStatus:
         """True if the work cannot be done now."""
         return self.state in _FAILING
 
-    def become(self, state: State, detail: str = "") -> None:
+    def become(self, state: WorkState, detail: str = "") -> None:
         """Set the state and its text together."""
         self.state, self.detail = state, detail
 
@@ -127,7 +127,7 @@ class Supervisor:
         failures = 0
         loop = asyncio.get_running_loop()
         while True:
-            status.become(State.STARTING if sets_status else State.WORKING)
+            status.become(WorkState.STARTING if sets_status else WorkState.WORKING)
             began = loop.time()
             try:
                 await work()
@@ -141,7 +141,7 @@ class Supervisor:
                 # The message of an unknown exception may contain a secret: only the log has it.
                 again = f"failed with {type(error).__name__}; starts again after {pause:g} s; the log has the trace"
                 log.exception("%s %s", name, again)
-                status.become(State.FAILED, again)
+                status.become(WorkState.FAILED, again)
             else:
                 return
             failures += 1

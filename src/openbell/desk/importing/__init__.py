@@ -15,21 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from openbell.desk.importing.content import Part, expand, parts_of
+from openbell.desk.importing.content import FilePart, expand, parts_of
 from openbell.desk.importing.csv_rows import read_at_once, read_lines
 from openbell.desk.importing.faults import Faults
 from openbell.desk.importing.layout import SHOWN, Layout, Sample, listed, unused
 from openbell.desk.importing.naming import named_by_file
 from openbell.desk.importing.registry import recognise
 from openbell.desk.importing.rows import Rows
-from openbell.desk.importing.series import FileSeries, Options, assemble
+from openbell.desk.importing.series import FileSeries, ImportOptions, assemble
 from openbell.desk.importing.sniffing import Text, sniff
 from openbell.desk.importing.table_rows import adjustment_of, read_table, sample_of, table_of
 from openbell.market.errors import BadBars, InputError, InvalidParameter
 from openbell.market.plural import counted
 from openbell.market.provenance import Adjustment
 
-__all__ = ["SIMULATED", "FileSeries", "Options", "expand", "read"]
+__all__ = ["SIMULATED", "FileSeries", "ImportOptions", "expand", "read"]
 
 SIMULATED = "# simulated"
 """The beginning of a text file of simulated bars that `openbell export` has written."""
@@ -37,7 +37,7 @@ _LISTED = 100
 """How many skipped rows are listed."""
 
 
-def read(path: Path, options: Options, now: float) -> list[FileSeries]:
+def read(path: Path, options: ImportOptions, now: float) -> list[FileSeries]:
     """Returns the series of a file, each sorted.
 
     Raises `InvalidParameter` if the file as a whole cannot be read as bars, `BadBars` if single rows are wrong.
@@ -45,7 +45,7 @@ def read(path: Path, options: Options, now: float) -> list[FileSeries]:
     return [series for part in parts_of(path) for series in _read_part(part, options, now)]
 
 
-def _read_part(part: Part, options: Options, now: float) -> list[FileSeries]:
+def _read_part(part: FilePart, options: ImportOptions, now: float) -> list[FileSeries]:
     try:
         if _is_blank(part.data):
             raise InvalidParameter("the file is empty")
@@ -65,7 +65,7 @@ def _is_blank(data: bytes) -> bool:
     return not data[:100].removeprefix(mark).strip() and not data.removeprefix(mark).strip()
 
 
-def _read(part: Part, options: Options, now: float) -> list[FileSeries]:
+def _read(part: FilePart, options: ImportOptions, now: float) -> list[FileSeries]:
     table = table_of(part.data, part.name)
     text = sniff(part.data) if table is None else None
     sample = sample_of(table, part.name) if text is None else Sample(part.name, text.rows, text.delimiter)
@@ -94,7 +94,7 @@ def _with_adjusted(layout: Layout, wanted: bool) -> Layout:
     return layout
 
 
-def _from_text(text: Text, layout: Layout, options: Options, now: float) -> list[FileSeries]:
+def _from_text(text: Text, layout: Layout, options: ImportOptions, now: float) -> list[FileSeries]:
     if (rows := read_at_once(text, layout, options.date_format)) is not None:
         faults = Faults("row")
         try:
@@ -110,12 +110,12 @@ def _from_text(text: Text, layout: Layout, options: Options, now: float) -> list
     return _assembled(read_lines(text, layout, options.date_format, faults), layout, options, faults, now)
 
 
-def _from_table(table: Any, layout: Layout, options: Options, now: float) -> list[FileSeries]:
+def _from_table(table: Any, layout: Layout, options: ImportOptions, now: float) -> list[FileSeries]:
     faults = Faults("row", most=_LISTED if options.skip_bad else SHOWN)
     return _assembled(read_table(table, layout, options.date_format, faults), layout, options, faults, now)
 
 
-def _assembled(rows: Rows, layout: Layout, options: Options, faults: Faults, now: float) -> list[FileSeries]:
+def _assembled(rows: Rows, layout: Layout, options: ImportOptions, faults: Faults, now: float) -> list[FileSeries]:
     """Returns the series. Raises `BadBars` if there are faults: they may be why the file as a whole looks wrong."""
     try:
         found = assemble(rows, layout, options, faults, now)
@@ -131,7 +131,9 @@ def _assembled(rows: Rows, layout: Layout, options: Options, faults: Faults, now
     return _without_bad_rows(rows, layout, options, faults, now)
 
 
-def _without_bad_rows(rows: Rows, layout: Layout, options: Options, faults: Faults, now: float) -> list[FileSeries]:
+def _without_bad_rows(
+    rows: Rows, layout: Layout, options: ImportOptions, faults: Faults, now: float
+) -> list[FileSeries]:
     """Returns the series of the rows without faults, with a note that lists the others.
 
     Rows that were hidden by worse ones, such as a bar that differs from one of the same time, are found in further rounds.

@@ -32,7 +32,7 @@ _PATIENCE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """The unpacked content of a file, or of one member of a zip file."""
 
     shown: str
@@ -58,9 +58,9 @@ def expand(patterns: Iterable[str]) -> list[Path]:
     return list(found)
 
 
-def parts_of(path: Path) -> Iterator[Part]:
+def parts_of(path: Path) -> Iterator[FilePart]:
     """Unpacks a file. Raises `InvalidParameter` if it cannot be read."""
-    yield from _unpacked(Part(str(path), path.name, _content(path)), _DEEPEST)
+    yield from _unpacked(FilePart(str(path), path.name, _content(path)), _DEEPEST)
 
 
 def _content(path: Path) -> bytes:
@@ -106,7 +106,7 @@ def _too_large(path: Path) -> InvalidParameter:
     return InvalidParameter(f"{path}: holds more than {MOST_BYTES // 2**20:,} MB: split it into several files")
 
 
-def _unpacked(part: Part, depth: int) -> Iterator[Part]:
+def _unpacked(part: FilePart, depth: int) -> Iterator[FilePart]:
     packed_again = part.data[:2] == _GZIP or part.data[:4] in _ZIPS
     if packed_again and not depth:
         raise InvalidParameter(
@@ -118,14 +118,14 @@ def _unpacked(part: Part, depth: int) -> Iterator[Part]:
                 data = _bounded(packed, part.shown, len(part.data))
         except (OSError, EOFError, zlib.error) as error:
             raise InvalidParameter(f"{part.shown}: is not a readable gzip file: {error}") from error
-        yield from _unpacked(Part(part.shown, part.name.removesuffix(".gz").removesuffix(".GZ"), data), depth - 1)
+        yield from _unpacked(FilePart(part.shown, part.name.removesuffix(".gz").removesuffix(".GZ"), data), depth - 1)
     elif packed_again:
         yield from _members(part, depth)
     else:
         yield part
 
 
-def _members(part: Part, depth: int) -> Iterator[Part]:
+def _members(part: FilePart, depth: int) -> Iterator[FilePart]:
     try:
         with zipfile.ZipFile(io.BytesIO(part.data)) as archive:
             if "[Content_Types].xml" in archive.namelist():
@@ -139,7 +139,7 @@ def _members(part: Part, depth: int) -> Iterator[Part]:
             for member in members:
                 shown = f"{part.shown}: {one_visible_line(member.filename, _LONGEST_NAME)}"
                 data = _member(archive, member, shown)
-                yield from _unpacked(Part(shown, PurePosixPath(member.filename).name, data), depth - 1)
+                yield from _unpacked(FilePart(shown, PurePosixPath(member.filename).name, data), depth - 1)
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, ValueError) as error:
         # NotImplementedError: an unknown compression.
         raise InvalidParameter(

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from openbell.desk.importing.faults import Faults
-from openbell.desk.importing.layout import PRICES, Block, Layout, quoted
+from openbell.desk.importing.layout import PRICES, Layout, TableBlock, quoted
 from openbell.desk.importing.rows import NO_VALUE, Rows
 from openbell.desk.importing.sniffing import Text, rows_of
 from openbell.desk.importing.stamps import Stamps, are_dates, arrow_type, read_stamps
@@ -123,7 +123,7 @@ def _row(cells: list[str], layout: Layout, decimal: str) -> tuple[str, list[list
     return " ".join(times), [_numbers(cells, block, decimal, len(layout.blocks) > 1) for block in layout.blocks]
 
 
-def _numbers(cells: list[str], block: Block, decimal: str, several: bool) -> list[float]:
+def _numbers(cells: list[str], block: TableBlock, decimal: str, several: bool) -> list[float]:
     names = [*PRICES, *(["volume"] if block.volume is not None else []), "adjusted close"]
     names = [f"{name} of {block.symbol}" for name in names] if several else names
     texts = [cells[at].strip() for at in block.columns()]

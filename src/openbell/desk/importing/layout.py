@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:e[+-]?\d+)?", re.ASCII | r
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TableBlock:
     """The columns of the bars of one symbol, counted from 0."""
 
     open: int
@@ -53,7 +53,7 @@ class Layout:
 
     time: tuple[int, ...]
     """The columns of the time; date and time of day may be two columns."""
-    blocks: tuple[Block, ...]
+    blocks: tuple[TableBlock, ...]
     skip: int = 1
     """How many lines with text the header has."""
     symbol: int | None = None
@@ -154,7 +154,7 @@ def by_names(
     if time is None or None in prices:
         return None
     o, h, low, c = (each for each in prices if each is not None)
-    block = Block(o, h, low, c, find(names, aliases["volume"]), find(names, aliases["adjusted"]))
+    block = TableBlock(o, h, low, c, find(names, aliases["volume"]), find(names, aliases["adjusted"]))
     symbol = find(names, SYMBOL_NAMES)
     return Layout(time, (block,), symbol=symbol, width=len(names))
 

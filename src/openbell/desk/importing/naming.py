@@ -21,7 +21,7 @@ _PERIODS = {"D": Timeframe.D1, "W": Timeframe.W1}
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class NamedGroup:
     """The rows of one series."""
 
     instrument: Instrument
@@ -44,7 +44,7 @@ class _Named:
     period: str = ""
 
 
-def groups_of(rows: Rows, layout: Layout, symbol: Instrument | None) -> tuple[list[Group], list[str]]:
+def groups_of(rows: Rows, layout: Layout, symbol: Instrument | None) -> tuple[list[NamedGroup], list[str]]:
     """Returns the series of a file, and notes on names that were left out.
 
     Raises `InvalidParameter` if neither the file nor `symbol` names the instrument, or if they disagree.
@@ -78,9 +78,9 @@ def currencies_in(name: str) -> str | None:
     return match["pair"] if match and found else None
 
 
-def _group(named: _Named, instrument: Instrument, layout: Layout, notes: tuple[str, ...] = ()) -> Group:
+def _group(named: _Named, instrument: Instrument, layout: Layout, notes: tuple[str, ...] = ()) -> NamedGroup:
     timeframe = timeframe_of(named.period) if named.period else layout.timeframe
-    return Group(instrument, named.name, named.block, named.index, timeframe, notes)
+    return NamedGroup(instrument, named.name, named.block, named.index, timeframe, notes)
 
 
 def _single(name: str | None, layout: Layout, symbol: Instrument | None) -> tuple[Instrument, tuple[str, ...]]:
@@ -104,8 +104,8 @@ def _single(name: str | None, layout: Layout, symbol: Instrument | None) -> tupl
     return instrument, ()
 
 
-def _several(found: list[_Named], layout: Layout, symbol: Instrument | None) -> tuple[list[Group], list[str]]:
-    groups: list[Group] = []
+def _several(found: list[_Named], layout: Layout, symbol: Instrument | None) -> tuple[list[NamedGroup], list[str]]:
+    groups: list[NamedGroup] = []
     unread: list[str] = []
     taken: dict[tuple[Instrument, str], str] = {}
     for named in found:

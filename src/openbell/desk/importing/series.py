@@ -11,8 +11,8 @@ from openbell.desk.importing.checks import checked, without_flat_weekends, witho
 from openbell.desk.importing.faults import Faults
 from openbell.desk.importing.hours import hints
 from openbell.desk.importing.keys import date_text, keys_of
-from openbell.desk.importing.layout import Block, Layout
-from openbell.desk.importing.naming import Group, groups_of
+from openbell.desk.importing.layout import Layout, TableBlock
+from openbell.desk.importing.naming import NamedGroup, groups_of
 from openbell.desk.importing.rows import OFF_MINUTE, Rows
 from openbell.desk.importing.spacing import detect
 from openbell.desk.importing.stamps import Stamps
@@ -33,7 +33,7 @@ DATES = "dates"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ImportOptions:
     """What the user says about a file."""
 
     symbol: Instrument | None = None
@@ -78,7 +78,7 @@ class _Clocked:
     notes: list[str]
 
 
-def assemble(rows: Rows, layout: Layout, options: Options, faults: Faults, now: float) -> list[FileSeries]:
+def assemble(rows: Rows, layout: Layout, options: ImportOptions, faults: Faults, now: float) -> list[FileSeries]:
     """Returns the series of a file's rows, without their file and format. Bad rows are added to `faults`.
 
     Raises `InvalidParameter` if the rows as a whole cannot be bars, or if none is left.
@@ -102,7 +102,7 @@ def assemble(rows: Rows, layout: Layout, options: Options, faults: Faults, now: 
     return [series for series in found if len(series.bars)]
 
 
-def _with_times(rows: Rows, layout: Layout, options: Options, faults: Faults) -> _Clocked:
+def _with_times(rows: Rows, layout: Layout, options: ImportOptions, faults: Faults) -> _Clocked:
     """Converts the times to UTC. Adds times that cannot be converted to `faults`."""
     stamps = rows.stamps
     good = stamps.times.readable.copy()
@@ -141,8 +141,8 @@ def _clock(seconds: int) -> str:
 
 
 def _with_timeframe(
-    clocked: _Clocked, groups: list[Group], claimed: Timeframe | None, faults: Faults, now: float
-) -> list[Group]:
+    clocked: _Clocked, groups: list[NamedGroup], claimed: Timeframe | None, faults: Faults, now: float
+) -> list[NamedGroup]:
     """Returns the groups with the timeframe of all rows together: a symbol with few trades alone may not show it.
 
     Raises `InvalidParameter` if the spacing of the rows is another than that of the file's name.
@@ -174,7 +174,7 @@ def _filled(rows: Rows) -> Mask:
     return found
 
 
-def _rows_of(clocked: _Clocked, group: Group) -> _Clocked:
+def _rows_of(clocked: _Clocked, group: NamedGroup) -> _Clocked:
     if group.index is None:
         return clocked
     index = group.index
@@ -184,7 +184,13 @@ def _rows_of(clocked: _Clocked, group: Group) -> _Clocked:
 
 
 def _series(
-    part: _Clocked, group: Group, block: Block, timeframe: Timeframe, options: Options, faults: Faults, now: float
+    part: _Clocked,
+    group: NamedGroup,
+    block: TableBlock,
+    timeframe: Timeframe,
+    options: ImportOptions,
+    faults: Faults,
+    now: float,
 ) -> FileSeries:
     """Returns the series of one group, which may have no bar."""
     notes = [*part.notes, *group.notes]
@@ -213,7 +219,7 @@ def _series(
     return FileSeries("", "", group.name, bars, Adjustment.RAW, part.zone, tuple(notes))
 
 
-def _adjustment(bars: Bars, layout: Layout, options: Options) -> Adjustment:
+def _adjustment(bars: Bars, layout: Layout, options: ImportOptions) -> Adjustment:
     """Returns what prices are adjusted for: as the options say, else as the format declares for stocks."""
     if options.adjusted:
         return Adjustment.ALL
@@ -231,7 +237,7 @@ def _were(count: int) -> str:
 
 
 def _columns(
-    values: tuple[Values, ...], instrument: Instrument, block: Block, options: Options, notes: list[str]
+    values: tuple[Values, ...], instrument: Instrument, block: TableBlock, options: ImportOptions, notes: list[str]
 ) -> tuple[Values, ...]:
     """Returns open, high, low, close and volume, adjusted if that was asked for."""
     opened, high, low, close, *rest = values

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openbell.desk.bars.call_deadlines import Step, during
+from openbell.desk.bars.call_deadlines import BarDeadline, during
 from openbell.market.bars import MINUTE
 from openbell.market.errors import DataError, OpenbellError, Refused, StoreError, UnknownSymbol
 
@@ -25,7 +25,7 @@ _SETTLED_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class SettlingParts:
+class CatchUpParts:
     """What a trading desk is brought up to date with."""
 
     records: Records
@@ -42,10 +42,10 @@ class SettlingParts:
     """Applies the bars that closed before a time to a scenario; returns False if some of them could not be read."""
 
 
-class Settling:
+class CatchUp:
     """Applies closed bars to the accounts of one trading desk."""
 
-    def __init__(self, parts: SettlingParts) -> None:
+    def __init__(self, parts: CatchUpParts) -> None:
         self._parts = parts
         self._bars = parts.bars
         self._settled = (0, 0.0)
@@ -61,7 +61,7 @@ class Settling:
             if self._parts.scenario is not None:
                 await self._step_scenario()
             else:
-                async with during(Step.SETTLE):
+                async with during(BarDeadline.SETTLE):
                     await self._parts.settle(name)
         except _FAILURES as error:
             log.warning("the account %s could not be brought up to date: %s", name, error)

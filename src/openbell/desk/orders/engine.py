@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from openbell.desk.events.hub import AlertChanged, BarsClosed, Hub, Listener, OrderChanged, StrategyChanged
 from openbell.desk.events.leased_work import PAUSE, LeasedWork
 from openbell.desk.events.leases import LeasesInRecords
-from openbell.desk.events.supervision import FailingUnits, State, WorkStatus
+from openbell.desk.events.supervision import FailingUnits, WorkState, WorkStatus
 from openbell.desk.settings.open_records import ENGINE as LEASE
 from openbell.market.clock import Clock
 from openbell.market.errors import LeaseHeld, LeaseLost, Refused, StoreError
@@ -28,7 +28,7 @@ Step = Callable[[Lease | None, int], Awaitable[int]]
 
 
 @dataclass(slots=True)
-class Status(WorkStatus):
+class EngineStatus(WorkStatus):
     """The state of the engine and its counters, for displays."""
 
     changes: int = 0
@@ -83,7 +83,7 @@ class Engine:
         """
         # Desks with fixed clocks have a lease each: each engine writes only what its own clock allows.
         name = LEASE if clock.moving else f"{LEASE} at {clock.epoch():.3f}"
-        self.status = Status(failing=failing or FailingUnits())
+        self.status = EngineStatus(failing=failing or FailingUnits())
         self.lease = LeasedWork(LeasesInRecords(records), name, LEASE, self.status, ready=self._until_created)
         self._records = records
         self._closed_until = closed_until
@@ -134,7 +134,7 @@ class Engine:
 
     async def _until_created(self) -> None:
         while not await self._records.is_created():
-            self.status.become(State.IDLE, "waiting for the scenario's first order, alert or decision")
+            self.status.become(WorkState.IDLE, "waiting for the scenario's first order, alert or decision")
             await asyncio.sleep(1.0)
 
     async def _work(self, lease: Lease, renewing: asyncio.Task[None]) -> None:

@@ -38,7 +38,7 @@ class PricesMissing(Exception):
 
 
 @dataclass(slots=True)
-class PriceSheet:
+class GatheredPrices:
     """The prices that a decision about one account rests on."""
 
     midnight: int
@@ -80,7 +80,7 @@ class Valued:
     """Why trading is halted; None if it is not."""
 
     @property
-    def doubt(self) -> str | None:
+    def unpriced_reason(self) -> str | None:
         """Why the equity is not known; nothing is opened then."""
         for symbol in sorted(self.book.positions):
             if symbol in self.missing:
@@ -111,20 +111,20 @@ class Gate:
         clock: Clock,
         halted: Halted = switches.halted,
         *,
-        cut: bool = False,
+        fills_cut_to_position: bool = False,
     ) -> None:
-        """`cut`: the venue cuts fills of reducing orders to the position."""
+        """`fills_cut_to_position`: the venue cuts fills of reducing orders to the position."""
         self._records = records
         self._halted = halted
-        self._cut = cut
+        self._fills_cut_to_position = fills_cut_to_position
         self._prices = prices
         self._books = books
         self._clock = clock
         self.limits = limits
 
-    async def gather(self, account: Account, instrument: Instrument | None = None) -> PriceSheet:
+    async def gather(self, account: Account, instrument: Instrument | None = None) -> GatheredPrices:
         """Returns the prices of an instrument and of everything that an account holds or has ordered."""
-        sheet = PriceSheet(int(self._clock.epoch() // DAY * DAY))
+        sheet = GatheredPrices(int(self._clock.epoch() // DAY * DAY))
         needed = await self._records.read(self._needed, account, sheet.midnight)
         others = needed.now - ({instrument.symbol} if instrument else set())
         # At the same time: while bars cannot be read, each of the three waits as long as a call may wait for prices.
@@ -138,7 +138,7 @@ class Gate:
         sheet.missing_at_midnight = needed.at_midnight - set(sheet.at_midnight)
         return sheet
 
-    def judge(self, view: View, account: Account, proposal: Proposal, sheet: PriceSheet) -> Verdict:
+    def judge(self, view: View, account: Account, proposal: Proposal, sheet: GatheredPrices) -> Verdict:
         """Returns the verdict. Raises `PricesMissing`, or why there is no price of an instrument that is not held."""
         valued = self.value(view, account, sheet)
         price, stale = valued.values.get(proposal.symbol), None
@@ -156,8 +156,8 @@ class Gate:
             valued.orders,
             valued.day_start,
             self.halted(view),
-            stale or valued.doubt,
-            self._cut,
+            stale or valued.unpriced_reason,
+            self._fills_cut_to_position,
         )
         return risk.judge(proposal, situation, self.limits)
 
@@ -165,7 +165,7 @@ class Gate:
         """Returns why nothing may be opened; None if opening is allowed."""
         return self._halted(view)
 
-    def value(self, view: View, account: Account, sheet: PriceSheet) -> Valued:
+    def value(self, view: View, account: Account, sheet: GatheredPrices) -> Valued:
         """Returns the account's book and orders with their prices. Raises `PricesMissing`."""
         book = self._books.book(view, account)
         start = self._books.day_start(view, account, sheet.midnight)
@@ -190,7 +190,7 @@ class Gate:
         start = self._books.day_start(view, account, midnight)
         return Needed(_symbols(self._books.book(view, account), self._books.orders(view, account)), set(start.held))
 
-    async def _add_proposed(self, sheet: PriceSheet, instrument: Instrument | None) -> None:
+    async def _add_proposed(self, sheet: GatheredPrices, instrument: Instrument | None) -> None:
         if instrument is None:
             return
         try:
@@ -212,6 +212,6 @@ def _symbols(book: Book, orders: tuple[Order, ...]) -> set[str]:
     return set(book.positions) | {order.symbol for order in orders}
 
 
-def _worth(start: DayStart, sheet: PriceSheet) -> Decimal | None:
+def _worth(start: DayStart, sheet: GatheredPrices) -> Decimal | None:
     """Returns the equity when the day began; None if a symbol that was held then has no price of that time."""
     return start.equity(sheet.at_midnight) if set(start.held) <= set(sheet.at_midnight) else None

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from openbell.desk.bars.call_deadlines import Step, during
+from openbell.desk.bars.call_deadlines import BarDeadline, during
 from openbell.desk.bars.service import BarService
 from openbell.desk.orders.books import Books
 from openbell.desk.orders.halts import Halted
@@ -76,7 +76,7 @@ class Reasons:
         unpriced: dict[str, str | None] = {}
         slow = None
         try:
-            async with during(Step.REASONS):
+            async with during(BarDeadline.REASONS):
                 for symbol in sorted({order.symbol for order in working}):
                     minutes[symbol] = await self._minutes(symbol)
                 for account in accounts:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TypeVar
 
 from openbell.desk.orders.accounts import AccountService
-from openbell.desk.orders.gate import TRIES, Gate, PriceSheet, PricesMissing, Valued
+from openbell.desk.orders.gate import TRIES, Gate, GatheredPrices, PricesMissing, Valued
 from openbell.desk.orders.prices import Price
 from openbell.market.digits import average
 from openbell.market.errors import DataError, StoreError
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class ValuedHolding:
     """A position and its price."""
 
     position: Position
@@ -65,7 +65,7 @@ class Holding:
         return None if self.price is None else self.position.unrealised(self.price.value)
 
     @property
-    def doubt(self) -> dict[str, str]:
+    def note_field(self) -> dict[str, str]:
         """The extra field of results if the price is missing or may not be current: the reason."""
         return {} if self.note is None else {"note": self.note}
 
@@ -169,11 +169,11 @@ class PortfolioService:
         self._gate = gate
         self._settle = settle
 
-    async def holdings(self, principal: str) -> list[Holding]:
+    async def holdings(self, principal: str) -> list[ValuedHolding]:
         """Returns the open positions, the last opened first."""
         account = await self._accounts.admit(principal)
 
-        def work(view: View, sheet: PriceSheet) -> tuple[Valued, dict[str, FillTime]]:
+        def work(view: View, sheet: GatheredPrices) -> tuple[Valued, dict[str, FillTime]]:
             valued = self._gate.value(view, self._accounts.open(view, principal), sheet)
             return valued, opening_times(view, account.name, valued.book.positions.values())
 
@@ -207,7 +207,7 @@ class PortfolioService:
             )
             # Fees of working orders are reserved, as the risk gate reserves them.
             reserved = _margin(waiting * (ONE + self._gate.limits.fee * leverage), leverage)
-            available = ZERO if valued.doubt else max(ZERO, equity - used - reserved)
+            available = ZERO if valued.unpriced_reason else max(ZERO, equity - used - reserved)
         ends = [valued.prices[symbol].end for symbol in book.positions if symbol in valued.prices]
         return Balance(
             None if unpriced else equity,
@@ -223,7 +223,7 @@ class PortfolioService:
             valued.started_with,
             self._gate.limits.daily_loss,
             valued.halted,
-            valued.doubt,
+            valued.unpriced_reason,
             min(ends, default=None),
         )
 
@@ -245,13 +245,13 @@ class PortfolioService:
         account = await self._accounts.admit(principal)
         proposal = Proposal(instrument.symbol, side, size, price)
 
-        def judged(view: View, sheet: PriceSheet) -> TradeCheck:
+        def judged(view: View, sheet: GatheredPrices) -> TradeCheck:
             opened = self._accounts.open(view, principal)
             verdict = self._gate.judge(view, opened, proposal, sheet)
             if sheet.proposed and (objection := too_small(instrument, sheet.proposed.value)):
                 verdict = Verdict(False, "least_price", objection, ZERO, ONE, size)
             valued = self._gate.value(view, opened, sheet)
-            equity = None if valued.doubt else valued.book.equity(valued.values)
+            equity = None if valued.unpriced_reason else valued.book.equity(valued.values)
             held = valued.book.quantity(proposal.symbol)
             used = price if price is not None else sheet.proposed and sheet.proposed.value
             return TradeCheck(verdict, used or None, size, held + size * side.sign, equity, self._gate.limits.fee)
@@ -268,7 +268,9 @@ class PortfolioService:
             account, None, lambda view, sheet: self._gate.value(view, self._accounts.open(view, principal), sheet)
         )
 
-    async def _read(self, account: Account, instrument: Instrument | None, work: Callable[[View, PriceSheet], T]) -> T:
+    async def _read(
+        self, account: Account, instrument: Instrument | None, work: Callable[[View, GatheredPrices], T]
+    ) -> T:
         """Bring an account up to date and gather its prices; returns the result of `work` with them."""
         await self._settle(account.name)
         for _ in range(TRIES):
@@ -283,16 +285,16 @@ def _margin(exposure: Decimal, leverage: Decimal) -> Decimal:
     return exposure if leverage == ONE else average(margin(exposure, leverage))
 
 
-def _holding(position: Position, opened: FillTime, valued: Valued) -> Holding:
+def _holding(position: Position, opened: FillTime, valued: Valued) -> ValuedHolding:
     price = valued.prices.get(position.symbol)
-    equity = None if valued.doubt else valued.book.equity(valued.values)
+    equity = None if valued.unpriced_reason else valued.book.equity(valued.values)
     worth = None if price is None else abs(position.quantity) * price.value
     exits = tuple(
         order
         for order in valued.orders
         if order.symbol == position.symbol and order.side.sign * position.quantity < 0 and not order.final
     )
-    return Holding(
+    return ValuedHolding(
         position,
         opened,
         price,

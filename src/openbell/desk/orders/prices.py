@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from openbell.desk.bars.call_deadlines import Step, during
+from openbell.desk.bars.call_deadlines import BarDeadline, during
 from openbell.desk.bars.latest_price import LatestPrice, latest_price, price_of
 from openbell.desk.bars.service import BarService
 from openbell.desk.orders.execution_bars import TradedMinutes
@@ -72,7 +72,7 @@ class Prices:
 
     async def in_time(self, instrument: Instrument) -> Price:
         """`now` for calls. Raises `StoreTimeout` too: it waits no longer than a call may wait for prices."""
-        async with during(Step.PRICES):
+        async with during(BarDeadline.PRICES):
             return await self.now(instrument)
 
     async def _delivered(self, imported: LatestPrice) -> tuple[LatestPrice, str]:
@@ -119,7 +119,7 @@ class Prices:
 
     async def before_in_time(self, symbols: Iterable[str], moment: int) -> dict[str, Decimal]:
         """`before` for calls. Raises `StoreTimeout` too: it waits no longer than a call may wait for prices."""
-        async with during(Step.PRICES):
+        async with during(BarDeadline.PRICES):
             return await self.before(symbols, moment)
 
     def _remembered(self, instruments: Iterable[Instrument], moment: int) -> dict[str, Decimal]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from openbell.desk.orders.accounts import AccountService
-from openbell.desk.orders.gate import NO_DATA, TRIES, Gate, PriceSheet, PricesMissing
+from openbell.desk.orders.gate import NO_DATA, TRIES, Gate, GatheredPrices, PricesMissing
 from openbell.desk.orders.prices import Price
 from openbell.desk.orders.venue import Venue
 from openbell.desk.orders.verdicts import refusal, verdict_row
@@ -180,7 +180,7 @@ class OrderService:
         raise StoreError(f"the account {account.name} changes too fast to be valued; try again")
 
     def _judge(
-        self, journal: Journal, principal: str, asked: OrderRequest, sheet: PriceSheet, received: float
+        self, journal: Journal, principal: str, asked: OrderRequest, sheet: GatheredPrices, received: float
     ) -> _Recorded:
         """Everything before an order is sent, in one transaction. Raises `PricesMissing`."""
         account = self._accounts.ensure(journal, principal)

@@ -7,7 +7,7 @@ from math import isfinite, nan
 
 import numpy as np
 
-from openbell.desk.bars.call_deadlines import Step, during
+from openbell.desk.bars.call_deadlines import BarDeadline, during
 from openbell.desk.bars.day_volume import day_volume, missing_minutes
 from openbell.desk.bars.facts import stored_instead
 from openbell.desk.bars.latest_price import latest_price
@@ -171,7 +171,7 @@ class QuoteService:
     ) -> tuple[PriceHistory | None, str | None]:
         """What daily bars say about a price. A failure to get them is a note: the price is known without them."""
         try:
-            async with during(Step.PRICES):
+            async with during(BarDeadline.PRICES):
                 days = await self._bars.newest(instrument, Timeframe.D1, _DAYS)
         except (DataError, StoreError, UnknownSymbol) as error:
             return None, f"range_52w and changes are null: {error.message}"

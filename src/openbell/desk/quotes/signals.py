@@ -25,7 +25,7 @@ _KEPT = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SeriesReading:
     """Signals, or None while a watched symbol is still warming up."""
 
     instrument: Instrument
@@ -78,24 +78,24 @@ class SignalService:
         """Whether it stands in the watchlist."""
         return instrument in self._watchlist.read().instruments
 
-    async def read(self, instrument: Instrument, timeframe: Timeframe) -> Reading:
+    async def read(self, instrument: Instrument, timeframe: Timeframe) -> SeriesReading:
         """The newest signals. Raises `InsufficientData` for a symbol that is not watched."""
         try:
             bars = await self._bars.latest(instrument, timeframe)
         except UnknownSymbol:
             if not self.watched(instrument):
                 raise
-            return Reading(instrument, empty(instrument, timeframe), None, None)
+            return SeriesReading(instrument, empty(instrument, timeframe), None, None)
         if len(bars) < NEEDED:
             if not self.watched(instrument):
                 hint = await stored_instead(self._bars, instrument)
                 raise InsufficientData(instrument.symbol, len(bars), NEEDED, hint)
             hint = await stored_instead(self._bars, instrument)
-            return Reading(instrument, bars, None, None, hint.removeprefix("; ") or None)
+            return SeriesReading(instrument, bars, None, None, hint.removeprefix("; ") or None)
         minutes = bars if timeframe is Timeframe.M1 else await self._bars.latest(instrument, Timeframe.M1)
         series, signals = await self._computed(bars, minutes)
         note = None if len(minutes) or signals.last.vwap is not None else "vwap is null: it is computed from minutes"
-        return Reading(instrument, bars, series, signals, note)
+        return SeriesReading(instrument, bars, series, signals, note)
 
     async def rows(
         self, instruments: Sequence[Instrument], timeframe: Timeframe = Timeframe.M1

@@ -9,7 +9,7 @@ from typing import BinaryIO
 HEADER = struct.Struct("<cQ")
 
 
-class Kind(Enum):
+class FrameKind(Enum):
     """What a frame contains."""
 
     READY = b"+"
@@ -28,16 +28,16 @@ class Kind(Enum):
     """The name of a gRPC status, a line feed and a message; the last frame of an answer."""
 
 
-def framed(kind: Kind, content: bytes = b"") -> bytes:
+def framed(kind: FrameKind, content: bytes = b"") -> bytes:
     """Returns a frame."""
     return HEADER.pack(kind.value, len(content)) + content
 
 
-def read_frame(pipe: BinaryIO) -> tuple[Kind, bytes] | None:
+def read_frame(pipe: BinaryIO) -> tuple[FrameKind, bytes] | None:
     """Returns the next frame, or None at the end of the pipe. Blocks."""
     header = pipe.read(HEADER.size)
     if len(header) < HEADER.size:
         return None
     letter, length = HEADER.unpack(header)
     content = pipe.read(length)
-    return (Kind(letter), content) if len(content) == length else None
+    return (FrameKind(letter), content) if len(content) == length else None

@@ -18,8 +18,8 @@ from openbell.backtest.wire.limits import (
     SERVICE,
     USUAL_MESSAGE_MB,
 )
-from openbell.gateway.backtester.frames import Kind
-from openbell.gateway.backtester.workers import Busy, NotReceived, WorkerEnded, Workers
+from openbell.gateway.backtester.frames import FrameKind
+from openbell.gateway.backtester.workers import BacktestProcesses, Busy, NotReceived, WorkerEnded
 from openbell.market.errors import Refused, SettingsError
 
 LONGEST = 3600.0
@@ -41,7 +41,7 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ServiceOptions:
     """How the service is run."""
 
     host: str = "127.0.0.1"
@@ -58,7 +58,7 @@ class Options:
         return 4 * self.workers
 
 
-async def serve(options: Options, stop: asyncio.Event, on_ready: Callable[[str], None]) -> None:
+async def serve(options: ServiceOptions, stop: asyncio.Event, on_ready: Callable[[str], None]) -> None:
     """Serve until `stop` is set, then finish running calls. Set twice (cleared in between), it ends them at once.
 
     `on_ready` is called with the address. Raises `Refused` if the service cannot listen there.
@@ -68,7 +68,7 @@ async def serve(options: Options, stop: asyncio.Event, on_ready: Callable[[str],
     from grpc_health.v1 import health, health_pb2, health_pb2_grpc
     from grpc_reflection.v1alpha import reflection
 
-    workers = Workers(options.workers, options.most_waiting, options.message_mb)
+    workers = BacktestProcesses(options.workers, options.most_waiting, options.message_mb)
     most = options.workers + options.most_waiting + _BESIDES
     server = grpc.aio.server(options=_server_options(options.message_mb * MEGABYTE), maximum_concurrent_rpcs=most)
     server.add_generic_rpc_handlers((_handlers(workers),))
@@ -108,7 +108,7 @@ def _server_options(most_message: int) -> list[tuple[str, int]]:
     ]
 
 
-def _bound(server: Any, options: Options) -> int:
+def _bound(server: Any, options: ServiceOptions) -> int:
     """Returns the port that the server listens on. Raises `Refused`."""
     address = f"{options.host}:{options.port}"
     try:
@@ -130,7 +130,7 @@ def _credentials(tls: Tls) -> Any:
     return grpc.ssl_server_credentials([(key, certificate)], authority, require_client_auth=authority is not None)
 
 
-def _handlers(workers: Workers) -> Any:
+def _handlers(workers: BacktestProcesses) -> Any:
     """Returns the handlers of all methods. They pass bytes on: workers read requests and write responses.
 
     To gRPC they are handlers of streams, because those receive the request when they ask for it: what is refused or
@@ -153,7 +153,7 @@ def _handlers(workers: Workers) -> Any:
             try:
                 async with asyncio.timeout(limit), aclosing(workers.answers(method, receive)) as answers:
                     async for kind, content in answers:
-                        if kind is Kind.ERROR:
+                        if kind is FrameKind.ERROR:
                             status, _, message = content.decode().partition("\n")
                             await context.abort(grpc.StatusCode[status], message)
                         await context.write(content)

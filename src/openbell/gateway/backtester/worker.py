@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
 from openbell.desk.operations.logs.setup import start_log_of_child
-from openbell.gateway.backtester.frames import Kind, framed, read_frame
+from openbell.gateway.backtester.frames import FrameKind, framed, read_frame
 
 if TYPE_CHECKING:
     from openbell.backtest.wire.methods import Method
@@ -47,7 +47,7 @@ def main() -> None:
     most_message = int(sys.argv[1]) * MEGABYTE
     waiting: _Waiting = queue.SimpleQueue()
     threading.Thread(target=_read, args=(requests, waiting), daemon=True).start()
-    _send(answers, framed(Kind.READY))
+    _send(answers, framed(FrameKind.READY))
     while True:
         name, request = waiting.get()
         _send(answers, _answer(METHODS[name], request, answers, most_message))
@@ -76,11 +76,11 @@ def _answer(method: Method, request: list[bytes], answers: BinaryIO, most_messag
         nonlocal last
         if time.monotonic() - last >= _EVERY:
             last = time.monotonic()
-            _send(answers, framed(Kind.PROGRESS, method.progress(done, total)))
+            _send(answers, framed(FrameKind.PROGRESS, method.progress(done, total)))
 
     try:
         job = method.job_of(request.pop())
-        _send(answers, framed(Kind.BEGUN))
+        _send(answers, framed(FrameKind.BEGUN))
         response = method.response_of(job.run(report))
     except InputError as error:
         return _failed("INVALID_ARGUMENT", error.message)
@@ -97,11 +97,11 @@ def _answer(method: Method, request: list[bytes], answers: BinaryIO, most_messag
             f"the result has {len(response):,} bytes, the most is {most_message:,}: use fewer bars, or start the service "
             "with a larger --max-message-mb",
         )
-    return framed(Kind.RESULT, response)
+    return framed(FrameKind.RESULT, response)
 
 
 def _failed(status: str, message: str) -> bytes:
-    return framed(Kind.ERROR, f"{status}\n{message[:2000]}".encode())
+    return framed(FrameKind.ERROR, f"{status}\n{message[:2000]}".encode())
 
 
 def _send(answers: BinaryIO, frame: bytes) -> None:

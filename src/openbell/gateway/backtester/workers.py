@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 
 from openbell.backtest.malloc_tuning import return_freed_memory
-from openbell.gateway.backtester.frames import HEADER, Kind, framed
+from openbell.gateway.backtester.frames import HEADER, FrameKind, framed
 
 _WORKER = "openbell.gateway.backtester.worker"
 _MOST_DECODED = 2
@@ -51,23 +51,23 @@ class Worker:
             raise
         return worker
 
-    async def begin(self, method: str, request: bytes) -> tuple[Kind, bytes]:
+    async def begin(self, method: str, request: bytes) -> tuple[FrameKind, bytes]:
         """Send a request, and wait until the worker has decoded it. Returns the first frame. Raises `WorkerEnded`."""
         assert self._process.stdin
         try:
-            self._process.stdin.write(framed(Kind.METHOD, method.encode()))
-            self._process.stdin.write(framed(Kind.REQUEST, request))
+            self._process.stdin.write(framed(FrameKind.METHOD, method.encode()))
+            self._process.stdin.write(framed(FrameKind.REQUEST, request))
             await self._process.stdin.drain()
         except ConnectionError:
             raise WorkerEnded from None
         return await self.read()
 
-    async def read(self) -> tuple[Kind, bytes]:
+    async def read(self) -> tuple[FrameKind, bytes]:
         """Returns the next frame. Raises `WorkerEnded`."""
         assert self._process.stdout
         try:
             letter, length = HEADER.unpack(await self._process.stdout.readexactly(HEADER.size))
-            return Kind(letter), await self._process.stdout.readexactly(length)
+            return FrameKind(letter), await self._process.stdout.readexactly(length)
         except asyncio.IncompleteReadError:
             raise WorkerEnded from None
 
@@ -78,7 +78,7 @@ class Worker:
         await self._process.wait()
 
 
-class Workers:
+class BacktestProcesses:
     """A fixed number of workers, and a bounded number of requests that wait for one."""
 
     def __init__(self, count: int, most_waiting: int, message_mb: int) -> None:
@@ -94,7 +94,9 @@ class Workers:
         """Start all workers."""
         self._idle = list(await asyncio.gather(*(Worker.start(self._message_mb) for _ in range(self._count))))
 
-    async def answers(self, method: str, receive: Callable[[], Awaitable[bytes]]) -> AsyncGenerator[tuple[Kind, bytes]]:
+    async def answers(
+        self, method: str, receive: Callable[[], Awaitable[bytes]]
+    ) -> AsyncGenerator[tuple[FrameKind, bytes]]:
         """Yield the frames of an answer. If the caller stops before the last one, the worker is killed.
 
         `receive` returns the request; it is called when a worker is free. Raises `Busy`, `NotReceived` and `WorkerEnded`.
@@ -111,8 +113,8 @@ class Workers:
                     worker, frame = await self._begun(method, request)
                 del request
                 return_freed_memory()
-                while frame[0] in {Kind.BEGUN, Kind.PROGRESS}:
-                    if frame[0] is Kind.PROGRESS:
+                while frame[0] in {FrameKind.BEGUN, FrameKind.PROGRESS}:
+                    if frame[0] is FrameKind.PROGRESS:
                         yield frame
                     frame = await worker.read()
                 self._idle.append(worker)
@@ -132,7 +134,7 @@ class Workers:
         except TimeoutError:
             raise NotReceived(f"the request did not arrive within {_RECEIVE_SECONDS:.0f} s") from None
 
-    async def _begun(self, method: str, request: bytes) -> tuple[Worker, tuple[Kind, bytes]]:
+    async def _begun(self, method: str, request: bytes) -> tuple[Worker, tuple[FrameKind, bytes]]:
         """Returns a worker that has decoded the request, and its first frame.
 
         An idle one may have ended in the meantime: another one is used.

@@ -11,7 +11,7 @@ from typing import Any
 from starlette.types import Scope, Send
 
 from openbell.charts.config.problems import ConfigProblem
-from openbell.gateway.guard.refusals import Headers, Refusal
+from openbell.gateway.guard.refusals import GuardRefusal, Headers
 
 PREFIXES = ("/v1/tradingview/", "/v2/tradingview/", "/v3/tradingview/")
 _MESSAGES = {
@@ -22,7 +22,7 @@ _MESSAGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ChartResponse:
     """A response."""
 
     status: int
@@ -44,17 +44,17 @@ class Answer:
         await send({"type": "http.response.body", "body": self.body})
 
 
-def answer(status: int, value: Any, **headers: str) -> Answer:
+def answer(status: int, value: Any, **headers: str) -> ChartResponse:
     """Returns a JSON response."""
-    return Answer(status, json.dumps(value, allow_nan=False).encode(), headers=headers)
+    return ChartResponse(status, json.dumps(value, allow_nan=False).encode(), headers=headers)
 
 
-def failure(status: int, message: str | Sequence[Mapping[str, Any]], **headers: str) -> Answer:
+def failure(status: int, message: str | Sequence[Mapping[str, Any]], **headers: str) -> ChartResponse:
     """Returns an error."""
     return answer(status, {"message": message}, **headers)
 
 
-def invalid(problems: Sequence[ConfigProblem], given: Mapping[str, Any]) -> Answer:
+def invalid(problems: Sequence[ConfigProblem], given: Mapping[str, Any]) -> ChartResponse:
     """Returns the error of a config with invalid fields; of an invalid symbol alone, the vendor's words."""
     if [each.field for each in problems] == ["symbol"]:
         return failure(422, "Invalid Symbol")
@@ -77,6 +77,6 @@ def is_chart_img(path: str) -> bool:
     return path.startswith(PREFIXES)
 
 
-def refusal_body(_scope: Scope, refusal: Refusal) -> bytes:
+def refusal_body(_scope: Scope, refusal: GuardRefusal) -> bytes:
     """Returns the body of a gateway's refusal."""
     return json.dumps({"message": _MESSAGES.get(refusal.reason, refusal.message)}).encode()

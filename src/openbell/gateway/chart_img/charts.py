@@ -17,11 +17,11 @@ from openbell.desk.pictures.chart_image.desk_instruments import desk_exchanges, 
 from openbell.desk.pictures.chart_image.errors import ConfigRefused
 from openbell.desk.pictures.chart_image.service import ChartImages, Generated
 from openbell.desk.quotes.arche.port import TRUTH
-from openbell.gateway.chart_img.bodies import Answer, answer, failure, invalid
+from openbell.gateway.chart_img.bodies import ChartResponse, answer, failure, invalid
 from openbell.market.clock import iso
 from openbell.market.errors import CallTimeout, DataError, FeedUnavailable, OpenbellError, Refused, StoreError
 from openbell.market.instruments import QUOTES
-from openbell.protocol.bounds import QUICK_BYTES, QUICK_VALUES, Size, size_of
+from openbell.protocol.argument_limits import QUICK_BYTES, QUICK_VALUES, Size, size_of
 from openbell.protocol.call import on_bars, truth
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Charts:
         self._images: ChartImages = desk.chart_images
         self._plan = plan
 
-    async def draw(self, body: bytes, principal: str, *, store: bool) -> Answer:
+    async def draw(self, body: bytes, principal: str, *, store: bool) -> ChartResponse:
         """Answers POST /v2/tradingview/advanced-chart and …/storage."""
         if size_of(body) is not Size.QUICK:
             return failure(400, f"Bad Request: the body has more than {QUICK_VALUES} values or {QUICK_BYTES} bytes")
@@ -62,10 +62,10 @@ class Charts:
             return failed(error, raw)
         return self._stored(made) if store else self._picture(made)
 
-    def _picture(self, made: Generated) -> Answer:
-        return Answer(200, made.data, f"image/{made.format}", self._headers(made))
+    def _picture(self, made: Generated) -> ChartResponse:
+        return ChartResponse(200, made.data, f"image/{made.format}", self._headers(made))
 
-    def _stored(self, made: Generated) -> Answer:
+    def _stored(self, made: Generated) -> ChartResponse:
         expires = "" if made.expires is None else made.expires.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
         body = {
             "url": made.url,
@@ -85,12 +85,12 @@ class Charts:
         basis = on_bars(made.bars.instrument, made.bars.end, made.bars.facts, note)
         return {TRUTH: json.dumps(truth(self._desk, self._desk.clock.epoch(), basis))}
 
-    async def exchanges(self) -> Answer:
+    async def exchanges(self) -> ChartResponse:
         """Answers GET /v3/tradingview/exchange/list."""
         found = desk_exchanges(await self._images.known_instruments())
         return self._list(sorted(each.id for each in found))
 
-    async def symbols(self, exchange: str, query: Mapping[str, str]) -> Answer:
+    async def symbols(self, exchange: str, query: Mapping[str, str]) -> ChartResponse:
         """Answers GET /v3/tradingview/exchange/ID with its filters `symbol` and `type`."""
         code = exchange.upper()
         found = desk_symbols(await self._images.known_instruments(), code)
@@ -113,7 +113,7 @@ class Charts:
         ]
         return self._list(payload)
 
-    def _list(self, payload: list[Any]) -> Answer:
+    def _list(self, payload: list[Any]) -> ChartResponse:
         return answer(200, {"updatedAt": iso(self._desk.clock.epoch()), "payload": payload})
 
 
@@ -127,7 +127,7 @@ def _currency(symbol: str) -> str:
     return next((quote for quote in sorted(QUOTES, key=len, reverse=True) if symbol[2:].endswith(quote)), "USD")
 
 
-def failed(error: OpenbellError, raw: Mapping[str, Any] | None = None) -> Answer:
+def failed(error: OpenbellError, raw: Mapping[str, Any] | None = None) -> ChartResponse:
     """Returns the response to an error; `raw` is the config of the request."""
     if isinstance(error, ConfigRefused):
         return invalid([ConfigProblem(each["field"], each["message"]) for each in error.problems], raw or {})

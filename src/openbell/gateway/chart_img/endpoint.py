@@ -16,11 +16,11 @@ from openbell.charts.config.validation import plan_of
 from openbell.desk.desk import Desk
 from openbell.desk.pictures.chart_image.pictures import PATH, expiry_of
 from openbell.gateway.admission import Admission
-from openbell.gateway.calls import Call, Calls, CallWatch
-from openbell.gateway.chart_img.bodies import Answer, failure, refusal_body
+from openbell.gateway.calls import Calls, CallWatch, HttpCall
+from openbell.gateway.chart_img.bodies import ChartResponse, failure, refusal_body
 from openbell.gateway.chart_img.charts import Charts, failed
 from openbell.gateway.chart_img.limits import PlanLimits
-from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.gateway.quotes.keys import with_token
 from openbell.market.errors import CallTimeout, OpenbellError
 from openbell.protocol.session import Scope as Permission
@@ -32,10 +32,10 @@ _EXCHANGES = frozenset({"/v3/tradingview/exchange/list", "/v3/tradingview/exchan
 _SYMBOLS = re.compile(r"/v3/tradingview/exchange/([A-Za-z0-9_]{1,40})(?:/symbols)?")
 TOOLS = ("draw", "store", "exchanges", "symbols")
 """What a request is called in metrics and in the audit log, whose server is `chart-img`."""
-CALLS = {name: Call(name, str(Permission.READ), frozenset({Permission.READ}), "the chart API") for name in TOOLS} | {
-    "store": Call("store", str(Permission.WRITE), frozenset({Permission.WRITE}), "a stored picture", changes=True)
-}
-Work = Callable[[str], Awaitable[Answer]]
+CALLS = {
+    name: HttpCall(name, str(Permission.READ), frozenset({Permission.READ}), "the chart API") for name in TOOLS
+} | {"store": HttpCall("store", str(Permission.WRITE), frozenset({Permission.WRITE}), "a stored picture", changes=True)}
+Work = Callable[[str], Awaitable[ChartResponse]]
 """Answers a request of a principal."""
 _NO_ROUTE = failure(404, "Route Not Found")
 _NO_PICTURE = failure(404, "Not Found")
@@ -64,7 +64,7 @@ class ChartEndpoint:
             return
         request, began = with_token(scope), perf_counter()
         entered = await self._calls.enter(request, call)
-        if isinstance(entered, Refusal):
+        if isinstance(entered, GuardRefusal):
             refusal = _as_vendor(request, entered)
             await refusal.send(send, refusal_body(scope, refusal))
             return
@@ -80,12 +80,12 @@ class ChartEndpoint:
             left = self._limits.remaining(principal.subject)
             await answer.send(send, [(b"x-ratelimit-remaining", b"%d" % left)])
 
-    def _route(self, scope: Scope, receive: Receive) -> tuple[Call, Work] | None:
+    def _route(self, scope: Scope, receive: Receive) -> tuple[HttpCall, Work] | None:
         """Returns what a request calls and its work; None if there is no such route."""
         path, method = scope["path"], scope["method"]
         if method == "POST" and path in {CHART, STORAGE}:
 
-            async def draw(principal: str) -> Answer:
+            async def draw(principal: str) -> ChartResponse:
                 body = await _body(receive)
                 if body is None:
                     return failure(400, "Bad Request: the body ended early")
@@ -96,7 +96,7 @@ class ChartEndpoint:
             return CALLS["exchanges"], lambda _: self._charts.exchanges()
         if method == "GET" and (found := _SYMBOLS.fullmatch(path)) is not None:
 
-            async def symbols(_principal: str) -> Answer:
+            async def symbols(_principal: str) -> ChartResponse:
                 try:
                     query = _query(scope)
                 except ValueError:
@@ -106,7 +106,7 @@ class ChartEndpoint:
             return CALLS["symbols"], symbols
         return None
 
-    async def _in_time(self, work: Awaitable[Answer]) -> Answer:
+    async def _in_time(self, work: Awaitable[ChartResponse]) -> ChartResponse:
         try:
             async with asyncio.timeout(self._desk.settings.timeout or None):
                 return await work
@@ -127,11 +127,11 @@ class ChartEndpoint:
         if data is None:
             await _NO_PICTURE.send(send, [])
             return
-        shown = Answer(200, data, f"image/{name.rpartition('.')[2]}")
+        shown = ChartResponse(200, data, f"image/{name.rpartition('.')[2]}")
         await shown.send(send, [])
 
 
-def _as_vendor(request: Scope, refusal: Refusal) -> Refusal:
+def _as_vendor(request: Scope, refusal: GuardRefusal) -> GuardRefusal:
     """Returns a refusal with the vendor's status: 401 if there is no key, and 403 if it is wrong."""
     has_key = any(header == b"authorization" for header, _ in request["headers"])
     if has_key:
@@ -155,7 +155,7 @@ def _query(scope: Scope) -> dict[str, str]:
     return dict(parse_qsl(scope["query_string"].decode("latin-1"), max_num_fields=50))
 
 
-def _key_in_address(scope: Scope) -> Refusal | None:
+def _key_in_address(scope: Scope) -> GuardRefusal | None:
     """Returns the refusal of a request with a key in its address: proxies and browsers store addresses.
 
     The vendor accepts its own keys there; tokens of this gateway come in headers only.
@@ -166,4 +166,4 @@ def _key_in_address(scope: Scope) -> Refusal | None:
         given = _query(scope).get("key")
     except ValueError:
         return None
-    return Refusal(401, "unauthorized", "send the key in the header x-api-key") if given else None
+    return GuardRefusal(401, "unauthorized", "send the key in the header x-api-key") if given else None

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from math import ceil
 
 from openbell.charts.config.choices import Plan
-from openbell.gateway.guard.limits import Limits
-from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.guard.limits import CallLimits
+from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.net.rates import Rate
 
 _DAY = 86400
@@ -23,12 +23,12 @@ class PlanLimits:
     def __init__(self, plan: Plan, wall: Callable[[], float] = time.time) -> None:
         """`wall` returns the time of the machine."""
         self._plan = plan
-        self._limits = Limits({_KIND: Rate(plan.per_second * 60, plan.burst)})
+        self._limits = CallLimits({_KIND: Rate(plan.per_second * 60, plan.burst)})
         self._wall = wall
         self._day = 0
         self._counts: dict[str, int] = {}
 
-    def take(self, principal: str) -> Refusal | None:
+    def take(self, principal: str) -> GuardRefusal | None:
         """Take one request. Returns why there is none left."""
         now = self._wall()
         if int(now // _DAY) != self._day:
@@ -37,10 +37,10 @@ class PlanLimits:
             principal = ""
         used = self._counts.get(principal, 0)
         if used >= self._plan.per_day:
-            return Refusal(429, "quota", "Limit Exceeded", _DAY - now % _DAY)
+            return GuardRefusal(429, "quota", "Limit Exceeded", _DAY - now % _DAY)
         wait = self._limits.take(principal, _KIND)
         if wait is not None:
-            return Refusal(429, "rate_limited", "Too Many Requests", ceil(wait))
+            return GuardRefusal(429, "rate_limited", "Too Many Requests", ceil(wait))
         self._counts[principal] = used + 1
         return None
 

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openbell.desk.operations.health.asking import PATH as HEALTH_REPORT
 from openbell.desk.quotes.arche.contract import HEALTH
-from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.guard.refusals import GuardRefusal
 
 FOR_HEALTH = 16
 """Connections beyond the limit, on which only the health of the process is answered."""
@@ -26,12 +26,12 @@ _PAUSE_SECONDS = 0.1
 _FEWEST = 16
 _MOST = 20_000
 _HEALTH = frozenset({HEALTH, "/readyz", HEALTH_REPORT})
-_FULL = Refusal(
+_FULL = GuardRefusal(
     503, "too_many_connections", "The gateway has as many connections as it can hold: retry later.", 1.0, close=True
 )
 
 
-class Connection(Protocol):
+class AcceptedConnection(Protocol):
     """A connection as the limit sees it."""
 
     transport: asyncio.Transport
@@ -71,7 +71,11 @@ class Acceptor:
     """Accepts the connections of one listener. It has the methods of asyncio's servers that uvicorn calls."""
 
     def __init__(
-        self, listener: socket.socket, make: Callable[[], asyncio.Protocol], open_now: set[Connection], most: int
+        self,
+        listener: socket.socket,
+        make: Callable[[], asyncio.Protocol],
+        open_now: set[AcceptedConnection],
+        most: int,
     ) -> None:
         """`open_now` are the connections that are open, `make` returns the protocol of a new one."""
         self._listener = listener

@@ -25,7 +25,7 @@ from json.encoder import encode_basestring_ascii as _quoted
 from pathlib import Path
 from typing import NamedTuple
 
-from openbell.gateway.guard.limits import Limits, address_key
+from openbell.gateway.guard.limits import CallLimits, address_key
 from openbell.net.rates import Rate
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ _LONGEST = 128
 """Characters of a text: clients choose the names of unknown tools."""
 
 
-class Entry(NamedTuple):
+class AuditEntry(NamedTuple):
     """One tool call."""
 
     time: float
@@ -97,7 +97,7 @@ def _count_line(caller: str, number: int) -> str:
     return f'{{"time": "{_iso(time.time())}", "principal": {_quoted(caller[:_LONGEST])}, "refused_more": {number}}}\n'
 
 
-class Audit:
+class AuditLog:
     """Appends to the audit log. Call `close` before the process ends."""
 
     def __init__(
@@ -112,8 +112,8 @@ class Audit:
         """The log is rotated at `most_bytes`; `kept` rotated files (audit.log.1 is the newest) are kept."""
         self._file = _RotatedFile(folder / NAME, most_bytes, kept)
         self._most_queued = most_queued
-        self._queue: deque[Entry] = deque()
-        self._refusals = Limits({REFUSED: REFUSALS}, now=now)
+        self._queue: deque[AuditEntry] = deque()
+        self._refusals = CallLimits({REFUSED: REFUSALS}, now=now)
         self._refused: deque[str] = deque()
         """The callers of refusals that are counted only, until the thread counts them."""
         self._unwritten: Counter[str] = Counter()
@@ -132,7 +132,7 @@ class Audit:
         self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
         self._thread.start()
 
-    def record(self, entry: Entry) -> None:
+    def record(self, entry: AuditEntry) -> None:
         """Queue a line, or count a refusal of a caller that has many. Never blocks and never raises."""
         if entry.outcome == REFUSED and self._refusals.take(entry.caller, REFUSED) is not None:
             if len(self._refused) >= self._most_queued:

@@ -12,9 +12,9 @@ from contextlib import suppress
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from openbell.gateway.cancel_scope import Interruption
 from openbell.gateway.guard.headers import headers_of
-from openbell.gateway.guard.refusals import Count, Form, Refusal, plain_form, uncounted
-from openbell.gateway.interruption import Interruption
+from openbell.gateway.guard.refusals import Count, Form, GuardRefusal, plain_form, uncounted
 
 _GRACE = 3.0
 """Seconds before a body must have made progress."""
@@ -24,10 +24,10 @@ _DRAIN_BYTES = 16 * 2**20
 _DRAIN_SECONDS = 2.0
 _DISCONNECTED: Message = {"type": "http.disconnect"}
 
-_TWO_LENGTHS = Refusal(
+_TWO_LENGTHS = GuardRefusal(
     400, "bad_length", "A request has either Content-Length, a whole number, or Transfer-Encoding.", close=True
 )
-_TOO_SLOW = Refusal(408, "body_too_slow", "The body of the request did not arrive in time.", close=True)
+_TOO_SLOW = GuardRefusal(408, "body_too_slow", "The body of the request did not arrive in time.", close=True)
 
 
 class Bodies:
@@ -42,7 +42,7 @@ class Bodies:
         self.form = form
         self.limit = limit
         self.seconds = seconds
-        self.too_large = Refusal(
+        self.too_large = GuardRefusal(
             413,
             "body_too_large",
             f"The body of a request may have {limit:,} bytes: send less, or raise OPENBELL_BODY_LIMIT.",
@@ -61,7 +61,7 @@ class Bodies:
             await _Body(self, scope, receive, send).run(self._app, length)
 
     @staticmethod
-    def _declared(scope: Scope) -> tuple[int | None, Refusal | None]:
+    def _declared(scope: Scope) -> tuple[int | None, GuardRefusal | None]:
         """Returns the length of the body, None if it is not known yet; or why the request is refused."""
         headers = headers_of(scope)
         lengths, is_chunked = headers.all(b"content-length"), b"transfer-encoding" in headers
@@ -132,7 +132,7 @@ class _Body:
             self._started = asyncio.get_running_loop().time()
         return self._started + min(self._limits.seconds, _GRACE + self._size / _SLOWEST)
 
-    async def _refuse(self, refusal: Refusal) -> Message:
+    async def _refuse(self, refusal: GuardRefusal) -> Message:
         self._refused = True
         self._limits.count(refusal.reason)
         if not self._responding:

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.types import Receive, Scope, Send
 
-from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.guard.refusals import GuardRefusal
 
 if TYPE_CHECKING:
     from openbell.desk.events.checks import Checks
     from openbell.desk.operations.health.monitor import DeskHealth
 
 Headers = list[tuple[bytes, bytes]]
-_FORBIDDEN = Refusal(403, "forbidden", "/health is served to `openbell health` and to tokens with the scope admin.")
+_FORBIDDEN = GuardRefusal(
+    403, "forbidden", "/health is served to `openbell health` and to tokens with the scope admin."
+)
 
 
 async def healthz(_scope: Scope, _receive: Receive, send: Send) -> None:

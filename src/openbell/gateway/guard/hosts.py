@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openbell.desk.settings import Settings
 from openbell.gateway.guard.headers import headers_of
-from openbell.gateway.guard.refusals import Count, Form, Refusal, plain_form, uncounted
+from openbell.gateway.guard.refusals import Count, Form, GuardRefusal, plain_form, uncounted
 from openbell.gateway.guard.targets import target_refusal
 from openbell.net.addresses import is_loopback
 
@@ -25,15 +25,15 @@ _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SHOWN = 100
 
-_NO_HOST = Refusal(400, "no_host", "The request has no Host header, or more than one.", close=True)
-_TWO_ORIGINS = Refusal(403, "origin_not_allowed", "The request has more than one Origin header.")
-_TOO_MUCH = Refusal(
+_NO_HOST = GuardRefusal(400, "no_host", "The request has no Host header, or more than one.", close=True)
+_TWO_ORIGINS = GuardRefusal(403, "origin_not_allowed", "The request has more than one Origin header.")
+_TOO_MUCH = GuardRefusal(
     431,
     "headers_too_large",
     f"A request may have {MOST_HEADERS} headers of {MOST_HEADER_BYTES:,} bytes in all.",
     close=True,
 )
-_NO_CORS = Refusal(
+_NO_CORS = GuardRefusal(
     405,
     "no_cors",
     "Pages of other origins cannot use this gateway: there is no CORS.",
@@ -109,7 +109,7 @@ class Hosts:
             # There are no WebSockets, which would need a check of Origin of their own.
             await send({"type": "websocket.close", "code": 1008})
 
-    def refusal(self, scope: Scope) -> Refusal | None:
+    def refusal(self, scope: Scope) -> GuardRefusal | None:
         """Returns why a request is refused; None if it is not."""
         headers = headers_of(scope)
         hosts, origins = headers.all(b"host"), headers.all(b"origin")
@@ -124,8 +124,8 @@ class Hosts:
         return target_refusal(scope) or (_NO_CORS if scope["method"] == "OPTIONS" else None)
 
 
-def _foreign_host(value: bytes) -> Refusal:
-    return Refusal(
+def _foreign_host(value: bytes) -> GuardRefusal:
+    return GuardRefusal(
         421,
         "host_not_allowed",
         f"This gateway is not reached as {_shown(value)}: if it should be, add that to OPENBELL_ALLOWED_HOSTS, or set "
@@ -133,8 +133,8 @@ def _foreign_host(value: bytes) -> Refusal:
     )
 
 
-def _foreign_origin(value: bytes) -> Refusal:
-    return Refusal(
+def _foreign_origin(value: bytes) -> GuardRefusal:
+    return GuardRefusal(
         403,
         "origin_not_allowed",
         f"Pages of the origin {_shown(value)} may not use this gateway: if they should, add it to OPENBELL_ALLOWED_ORIGINS.",

@@ -8,7 +8,7 @@ from ipaddress import IPv6Address, ip_address
 from typing import Self
 
 from openbell.desk.settings import Settings
-from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.net.rates import Buckets, Rate, Standing
 from openbell.protocol.session import Scope
 
@@ -26,7 +26,7 @@ def rates_of(settings: Settings) -> dict[str, Rate]:
     return {kind: rate for kind, rate in rates.items() if rate.per_minute}
 
 
-class Limits:
+class CallLimits:
     """Calls per minute, for each principal and class."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Limits:
         buckets = self._buckets.get(kind)
         return None if buckets is None else buckets.standing(principal, self._now())
 
-    def refusal(self, principal: str, kind: str) -> Refusal | None:
+    def refusal(self, principal: str, kind: str) -> GuardRefusal | None:
         """The same as a refusal with status 429; None if the call may go on."""
         seconds = self.take(principal, kind)
         return None if seconds is None else rate_limited(kind, seconds)
@@ -56,10 +56,10 @@ class Limits:
         return sum(map(len, self._buckets.values()))
 
 
-def rate_limited(kind: str, seconds: float) -> Refusal:
+def rate_limited(kind: str, seconds: float) -> GuardRefusal:
     """Returns the refusal of a call that came too early."""
     what = "attempts to sign in" if kind == SIGN_IN else f"calls of {kind} tools"
-    return Refusal(
+    return GuardRefusal(
         429, "rate_limited", f"Too many {what}: retry later. The limit is OPENBELL_RATE_{kind.upper()}.", seconds
     )
 
@@ -76,10 +76,10 @@ def address_key(address: str) -> str:
 
 
 _BUSY_SECONDS = 1.0
-_BUSY = Refusal(
+_BUSY = GuardRefusal(
     503, "busy", "The gateway works on as many requests as OPENBELL_MAX_REQUESTS allows: retry later.", _BUSY_SECONDS
 )
-_TOO_MANY = Refusal(
+_TOO_MANY = GuardRefusal(
     429,
     "too_many_requests",
     "This principal has as many requests at once as OPENBELL_MAX_REQUESTS_EACH allows: wait for one to end.",
@@ -90,7 +90,7 @@ _TOO_MANY = Refusal(
 class Slots:
     """Requests (or streams) at once, in all and for each principal."""
 
-    def __init__(self, most: int, each: int, *, busy: Refusal = _BUSY, too_many: Refusal = _TOO_MANY) -> None:
+    def __init__(self, most: int, each: int, *, busy: GuardRefusal = _BUSY, too_many: GuardRefusal = _TOO_MANY) -> None:
         """`busy` and `too_many` are the refusals of the two limits."""
         self._most = most
         self._each = each
@@ -99,7 +99,7 @@ class Slots:
         self._held: dict[str, int] = {}
         self.total = 0
 
-    def claim(self, principal: str) -> Claim | Refusal:
+    def claim(self, principal: str) -> Claim | GuardRefusal:
         """Returns a slot, which must be released, or why there is none."""
         if self.total >= self._most:
             return self._busy

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from starlette.types import Receive, Scope, Send
 
 from openbell.desk.operations.health.machine import resident_bytes
-from openbell.desk.operations.health.report import FAILING, Health
+from openbell.desk.operations.health.report import FAILING, HealthSnapshot
 from openbell.gateway.guard.addresses import is_from_other_page, is_local
-from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.market.plural import counted
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -30,10 +30,10 @@ REASONS = frozenset(
 )  # fmt: skip
 """Reasons of refusals that have a count of their own."""
 _OTHER = "other"
-_FORBIDDEN = Refusal(403, "forbidden", "Metrics are served to this machine and to tokens with the scope admin.")
+_FORBIDDEN = GuardRefusal(403, "forbidden", "Metrics are served to this machine and to tokens with the scope admin.")
 
 
-class Metrics:
+class GatewayMetrics:
     """Counts what the gateway does. All methods are cheap and must be called in one thread."""
 
     def __init__(self, tools: Mapping[str, Iterable[str]]) -> None:
@@ -101,7 +101,7 @@ def _head(name: str, kind: str, text: str) -> tuple[str, str]:
     return f"# HELP {name} {text}", f"# TYPE {name} {kind}"
 
 
-def health_text(health: Health) -> str:
+def health_text(health: HealthSnapshot) -> str:
     """Returns the report on the health of the desk in the text format."""
     figures = health.figures
     lines = list(_head("openbell_part_failing", "gauge", "1 for each part that fails, 0 for each that works."))
@@ -137,9 +137,9 @@ class MetricsPage:
 
     def __init__(
         self,
-        metrics: Metrics,
+        metrics: GatewayMetrics,
         is_admin: Callable[[Scope], Awaitable[bool]],
-        health: Callable[[], Awaitable[Health]] | None = None,
+        health: Callable[[], Awaitable[HealthSnapshot]] | None = None,
     ) -> None:
         """`is_admin` returns True if a request has a token with the scope admin."""
         self._metrics = metrics

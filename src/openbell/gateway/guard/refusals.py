@@ -20,7 +20,7 @@ def uncounted(_reason: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class GuardRefusal:
     """A response that refuses a request."""
 
     status: int
@@ -72,10 +72,10 @@ class Refusal:
         return {} if self.seconds is None else {"retry_after": self.seconds}
 
 
-Form = Callable[[Scope, Refusal], bytes]
+Form = Callable[[Scope, GuardRefusal], bytes]
 """Returns the body of a refusal in the form of the API that was asked."""
 
 
-def plain_form(_scope: Scope, refusal: Refusal) -> bytes:
+def plain_form(_scope: Scope, refusal: GuardRefusal) -> bytes:
     """Returns the refusal's own body."""
     return refusal.body()

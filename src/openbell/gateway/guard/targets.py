@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from starlette.types import Scope
 
-from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.guard.refusals import GuardRefusal
 
 LONGEST = 8192
 """Bytes of a path and its query."""
@@ -20,14 +20,14 @@ _AMBIGUOUS = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_TOO_LONG = Refusal(414, "target_too_long", f"The path and the query may have {LONGEST:,} bytes together.")
-_NOT_A_PATH = Refusal(400, "bad_target", "The request target must be a path, such as /mcp, not a whole address.")
-_UNCLEAR = Refusal(
+_TOO_LONG = GuardRefusal(414, "target_too_long", f"The path and the query may have {LONGEST:,} bytes together.")
+_NOT_A_PATH = GuardRefusal(400, "bad_target", "The request target must be a path, such as /mcp, not a whole address.")
+_UNCLEAR = GuardRefusal(
     400, "bad_target", "The path must not have empty or dot segments, backslashes, control characters or %2F."
 )
 
 
-def target_refusal(scope: Scope) -> Refusal | None:
+def target_refusal(scope: Scope) -> GuardRefusal | None:
     """Returns why the path of a request is refused; None if it is not."""
     path: bytes = scope["raw_path"]
     if len(path) + len(scope["query_string"]) > LONGEST:

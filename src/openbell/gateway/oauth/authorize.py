@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from openbell.gateway.oauth import redirects
 from openbell.gateway.oauth.clients import Clients
-from openbell.gateway.oauth.consent_page import Consent, consent_page, message_page
+from openbell.gateway.oauth.consent_page import ConsentPage, consent_page, message_page
 from openbell.gateway.oauth.faults import Handler, OAuthFault
 from openbell.gateway.oauth.forms import SECONDS, AuthorizationRequest, Forms, OpenedForm
 from openbell.gateway.oauth.parameters import address_of, form_parameters, query_parameters, required
@@ -100,9 +100,9 @@ class Authorize:
         self, client: OAuthClient, asked: AuthorizationRequest, status: int = 200, *, problem: str = "", name: str = ""
     ) -> HTMLResponse:
         sealed = (await self._forms()).seal(asked, self._clock.epoch())
-        consent = Consent(client, asked, self._resources.base, sealed.token, problem=problem)
+        consent = ConsentPage(client, asked, self._resources.base, sealed.token, problem=problem)
         if name:
-            consent = Consent(client, asked, self._resources.base, sealed.token, name, problem)
+            consent = ConsentPage(client, asked, self._resources.base, sealed.token, name, problem)
         page = consent_page(consent, status)
         page.set_cookie(
             sealed.cookie_name,

@@ -13,7 +13,7 @@ from urllib.parse import unquote_plus
 from starlette.requests import Request
 from starlette.responses import Response
 
-from openbell.gateway.guard.limits import Limits
+from openbell.gateway.guard.limits import CallLimits
 from openbell.gateway.oauth.descriptions import read_description
 from openbell.gateway.oauth.documents import Documents
 from openbell.gateway.oauth.faults import OAuthFault, json_response
@@ -43,7 +43,7 @@ class Clients:
 
     def __init__(self, store: AccessStore, documents: Documents, clock: Clock, record: OAuthLog) -> None:
         self._record = record
-        self._limits = Limits({_IN_ALL: IN_ALL})
+        self._limits = CallLimits({_IN_ALL: IN_ALL})
         self._keeping = asyncio.Lock()
         self._store = store
         self._documents = documents

@@ -41,7 +41,7 @@ _HOSTS = "The name of a host in another alphabet is shown in its technical form 
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
+class ConsentPage:
     """What a consent page shows."""
 
     client: OAuthClient
@@ -53,7 +53,7 @@ class Consent:
     problem: str = ""
 
 
-def consent_page(consent: Consent, status: int = 200) -> HTMLResponse:
+def consent_page(consent: ConsentPage, status: int = 200) -> HTMLResponse:
     """Returns the page on which a user signs in and gives or refuses consent."""
     client, request = consent.client, consent.request
     named = one_visible_line(client.name).strip()

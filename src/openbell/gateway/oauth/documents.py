@@ -1,8 +1,8 @@
 """Clients whose id is the URL of a document that describes them (client-id metadata documents).
 
 The document is fetched from an address that a stranger has chosen, so everything about it is bounded: the form of the URL,
-the time and size of the response (by `Outbound`, which also refuses private networks and redirects), how many are fetched
-each minute, and how soon a failed one is tried again.
+the time and size of the response (by `DocumentClient`, which also refuses private networks and redirects), how many are
+fetched each minute, and how soon a failed one is tried again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from math import ceil
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from openbell.gateway.guard.limits import Limits
+from openbell.gateway.guard.limits import CallLimits
 from openbell.gateway.oauth.descriptions import read_description
 from openbell.gateway.oauth.faults import OAuthFault
 from openbell.market.clock import Clock
@@ -48,7 +48,7 @@ _HOST = re.compile(r"([a-z0-9-]+\.)+[a-z][a-z0-9-]*")
 _CHARACTERS = re.compile(r"https://[A-Za-z0-9.-]+(:\d{1,5})?/[A-Za-z0-9._~:/?@!$&'()*+,;=%-]+")
 
 
-class Answer(Protocol):
+class DocumentResponse(Protocol):
     """A response to an outbound request."""
 
     @property
@@ -64,7 +64,7 @@ class Answer(Protocol):
         """The whole body."""
 
 
-class Outbound(Protocol):
+class DocumentClient(Protocol):
     """Sends requests to addresses that others have chosen. Raises an `OpenbellError` if it refuses to, or fails."""
 
     async def request(
@@ -76,18 +76,18 @@ class Outbound(Protocol):
         body: bytes = ...,
         limit: int = ...,
         timeout: float = ...,  # noqa: ASYNC109 - the interface of the implementation
-    ) -> Answer:
+    ) -> DocumentResponse:
         """Send a request and return the response, of at most `limit` bytes within `timeout` seconds."""
 
 
 class Documents:
     """Fetches client-id metadata documents, and keeps copies of them in the store."""
 
-    def __init__(self, store: AccessStore, outbound: Outbound, clock: Clock) -> None:
+    def __init__(self, store: AccessStore, outbound: DocumentClient, clock: Clock) -> None:
         self._store = store
         self._outbound = outbound
         self._clock = clock
-        self._limits = Limits({_OF_ADDRESS: OF_ADDRESS, _IN_ALL: IN_ALL})
+        self._limits = CallLimits({_OF_ADDRESS: OF_ADDRESS, _IN_ALL: IN_ALL})
         self._failed: dict[str, tuple[float, OAuthFault]] = {}
 
     async def client(self, url: str, address: str) -> OAuthClient:
@@ -154,7 +154,7 @@ def is_document_url(client_id: str) -> bool:
     return _HOST.fullmatch(parts.hostname or "") is not None and not {".", ".."} & set(segments)
 
 
-def _read(url: str, answer: Answer, now: float) -> OAuthClient:
+def _read(url: str, answer: DocumentResponse, now: float) -> OAuthClient:
     """Returns the client that a response describes. Raises `OAuthFault`."""
     headers = {name.lower(): value for name, value in answer.headers.items()}
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()

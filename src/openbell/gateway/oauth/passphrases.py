@@ -11,7 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from openbell.desk.settings.principals import LONGEST_PASSPHRASE
-from openbell.gateway.guard.limits import SIGN_IN, Limits
+from openbell.gateway.guard.limits import SIGN_IN, CallLimits
 from openbell.gateway.oauth.secret_texts import digest
 from openbell.market.clock import Clock
 from openbell.stores.access import users
@@ -69,10 +69,10 @@ class SignIn:
         store: AccessStore,
         clock: Clock,
         cost: Cost = Cost(),  # noqa: B008 - immutable
-        limits: Limits | None = None,
+        limits: CallLimits | None = None,
     ) -> None:
         """`limits` bounds the attempts of an address per minute, right or wrong."""
-        self._limits = Limits({}) if limits is None else limits
+        self._limits = CallLimits({}) if limits is None else limits
         self._store = store
         self._clock = clock
         # Compared with if there is no such user; it fits no passphrase.

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from starlette.requests import Request
 
 from openbell.gateway.guard.addresses import address_of
-from openbell.gateway.guard.audit import OAUTH, Audit, Entry
+from openbell.gateway.guard.audit import OAUTH, AuditEntry, AuditLog
 from openbell.gateway.oauth.scopes import scope_text
 
 
 class OAuthLog:
     """Adds lines to the audit log; drops them if there is none."""
 
-    def __init__(self, audit: Audit | None = None) -> None:
+    def __init__(self, audit: AuditLog | None = None) -> None:
         self._audit = audit
 
     def add(
@@ -34,4 +34,4 @@ class OAuthLog:
         number = request.scope.get("state", {}).get("request_id", "")
         address = address_of(request.scope)
         named = scope_text(scopes)
-        self._audit.record(Entry(time.time(), number, user, OAUTH, what, named, outcome, 0.0, address, client))
+        self._audit.record(AuditEntry(time.time(), number, user, OAUTH, what, named, outcome, 0.0, address, client))

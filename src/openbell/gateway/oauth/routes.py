@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from openbell.gateway.guard.limits import Limits
+from openbell.gateway.guard.limits import CallLimits
 from openbell.gateway.oauth.authorize import Authorize, as_pages
 from openbell.gateway.oauth.clients import Clients
-from openbell.gateway.oauth.documents import Documents, Outbound
+from openbell.gateway.oauth.documents import DocumentClient, Documents
 from openbell.gateway.oauth.faults import answered
 from openbell.gateway.oauth.metadata import AUTHORIZE, CONSENT, REGISTER, REVOKE, TOKEN, metadata_routes
 from openbell.gateway.oauth.passphrases import Cost, SignIn
@@ -21,11 +21,11 @@ from openbell.stores.access.store import AccessStore
 def oauth_routes(
     store: AccessStore,
     resources: Resources,
-    outbound: Outbound,
+    outbound: DocumentClient,
     clock: Clock | None = None,
     cost: Cost = Cost(),  # noqa: B008 - immutable
     *,
-    limits: Limits | None = None,
+    limits: CallLimits | None = None,
     record: OAuthLog | None = None,
 ) -> list[Route]:
     """Returns the routes of the metadata, the authorization endpoint and its page, and the token endpoint.

@@ -22,11 +22,11 @@ from openbell.desk.quotes.arche.port import TRUTH, ArcheResponse
 from openbell.desk.quotes.arche.requests import Params
 from openbell.desk.settings.principals import OPERATOR
 from openbell.gateway.admission import Admission
-from openbell.gateway.calls import Call, Calls, CallWatch
+from openbell.gateway.calls import Calls, CallWatch, HttpCall
 from openbell.gateway.guard.addresses import address_of
 from openbell.gateway.guard.health import healthz
 from openbell.gateway.guard.limits import address_key
-from openbell.gateway.guard.refusals import Headers, Refusal
+from openbell.gateway.guard.refusals import GuardRefusal, Headers
 from openbell.gateway.quotes import envelopes, rates
 from openbell.gateway.quotes.envelopes import request_id_of
 from openbell.gateway.quotes.keys import OwnKey, with_token
@@ -41,13 +41,13 @@ from openbell.servers.arche.tools import basis_of
 TOOLS = {LIVE: "live", HISTORICAL: "historical"}
 """What a request is called in metrics and in the audit log, whose server is `quotes`."""
 _READ = frozenset({Permission.READ})
-CALLS = {path: Call(name, str(Permission.READ), _READ, "the quotes API") for path, name in TOOLS.items()}
+CALLS = {path: HttpCall(name, str(Permission.READ), _READ, "the quotes API") for path, name in TOOLS.items()}
 _MOST_PARAMETERS = 50
 _HEALTH_SECONDS = 0.25
 """How long a probe waits for checks: a process that answers is alive, however slow its stores are."""
 _OWN = Principal(OPERATOR, _READ)
-_NO_PATH = Refusal(404, "not_found", f"There is no such path; there are {LIVE}, {HISTORICAL} and {OPENAPI}.")
-_NO_METHOD = Refusal(405, "no_method", "The quotes API has GET only.", headers=((b"allow", b"GET"),))
+_NO_PATH = GuardRefusal(404, "not_found", f"There is no such path; there are {LIVE}, {HISTORICAL} and {OPENAPI}.")
+_NO_METHOD = GuardRefusal(405, "no_method", "The quotes API has GET only.", headers=((b"allow", b"GET"),))
 _NO_QUERY = ApiFault("VALIDATION_ERROR", "The query is not a list of up to 50 parameters in UTF-8")
 
 
@@ -77,7 +77,7 @@ class QuotesEndpoint:
     async def _quotes(self, scope: Scope, send: Send) -> None:
         is_own, call, began = self.own_key.opens(scope), CALLS[scope["path"]], perf_counter()
         entered = await self._calls.enter(with_token(scope), call, _OWN if is_own else None)
-        if isinstance(entered, Refusal):
+        if isinstance(entered, GuardRefusal):
             await entered.send(send, envelopes.enveloped(scope, entered))
             return
         principal, claim = entered
@@ -116,7 +116,7 @@ class QuotesEndpoint:
             del headers["content-type"]
         await _send(send, status, [*((a.encode(), b.encode()) for a, b in headers.items()), *more], body)
 
-    async def _refuse(self, scope: Scope, send: Send, refusal: Refusal) -> None:
+    async def _refuse(self, scope: Scope, send: Send, refusal: GuardRefusal) -> None:
         await self._calls.refuse(refusal).send(send, envelopes.enveloped(scope, refusal))
 
     # What needs no token

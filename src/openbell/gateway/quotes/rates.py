@@ -7,8 +7,8 @@ from math import ceil
 
 from openbell.desk.quotes.arche.contract import HISTORICAL, LIVE
 from openbell.desk.settings import Settings
-from openbell.gateway.guard.limits import Limits
-from openbell.gateway.guard.refusals import Headers, Refusal
+from openbell.gateway.guard.limits import CallLimits
+from openbell.gateway.guard.refusals import GuardRefusal, Headers
 from openbell.net.rates import Rate, Standing
 
 KINDS = {LIVE: ("quotes", "quotes_live"), HISTORICAL: ("quotes", "quotes_historical")}
@@ -24,15 +24,15 @@ class QuoteRates:
         names = {name for kinds in (*KINDS.values(), HEALTH, METADATA) for name in kinds}
         rates = {name: int(settings.by_name[f"rate_{name}"]) for name in names}
         # A whole minute's requests may come at once.
-        self._limits = Limits({name: Rate(rate, rate) for name, rate in rates.items() if rate})
+        self._limits = CallLimits({name: Rate(rate, rate) for name, rate in rates.items() if rate})
 
-    def take(self, principal: str, kinds: Sequence[str]) -> Refusal | None:
+    def take(self, principal: str, kinds: Sequence[str]) -> GuardRefusal | None:
         """Take one request of all kinds. Returns why there is none left."""
         for kind in kinds:
             standing = self._limits.standing(principal, kind)
             if standing is not None and standing.wait:
                 message = f"Too many requests: retry later. The limit is OPENBELL_RATE_{kind.upper()} per minute."
-                return Refusal(429, "rate_limited", message, standing.wait, headers=tuple(_headers(standing)))
+                return GuardRefusal(429, "rate_limited", message, standing.wait, headers=tuple(_headers(standing)))
         for kind in kinds:
             self._limits.take(principal, kind)
         return None

@@ -14,19 +14,21 @@ from copy import copy
 from functools import partial
 from typing import Any
 
-from openbell.gateway.admission import Permit
+from openbell.gateway.admission import TokenCheck
 from openbell.gateway.streamable import wire
 from openbell.gateway.streamable.messages import id_of, key
-from openbell.gateway.streamable.posts import Post
-from openbell.gateway.streamable.sessions import SoftSession
+from openbell.gateway.streamable.request import McpRequest
+from openbell.gateway.streamable.sessions import ClientState
 from openbell.protocol.replies import Replies
 
-Handle = Callable[[Post, Any], Awaitable[None]]
+Handle = Callable[[McpRequest, Any], Awaitable[None]]
 """Answers one message of a POST."""
 _CANCELLED, _UNAUTHORIZED = -32800, 401
 
 
-async def answer(post: Post, messages: list[Any], handle: Handle, permit: Permit, soft: SoftSession | None) -> None:
+async def answer(
+    post: McpRequest, messages: list[Any], handle: Handle, permit: TokenCheck, soft: ClientState | None
+) -> None:
     """Handle the messages of a batch and send their responses. `permit` is the right of the token that was admitted."""
     responses, replies = _Responses(), _HeldReplies()
     gone = asyncio.ensure_future(wire.disconnected(post.receive))
@@ -66,7 +68,7 @@ async def _never() -> wire.Message:
 class _Waiting:
     """The requests of a batch whose turn has not come: until then `notifications/cancelled` is noted here."""
 
-    def __init__(self, messages: list[Any], soft: SoftSession | None) -> None:
+    def __init__(self, messages: list[Any], soft: ClientState | None) -> None:
         self._soft = soft
         self._cancelled: set[Any] = set()
         self._noted: dict[Any, Callable[[], None]] = {}

@@ -46,7 +46,7 @@ class Push:
         return wire.event(wire.notification(self.method, self.params), self.id)
 
 
-class Stream:
+class PushStream:
     """One open stream."""
 
     def __init__(self, methods: Iterable[str], after: int | None, *, anonymous: bool = False) -> None:
@@ -121,7 +121,7 @@ class Channel:
         self._supervisor = supervisor
         self._inbox = inbox
         self._recorder = recorder
-        self.streams: set[Stream] = set()
+        self.streams: set[PushStream] = set()
         self.waiting: deque[tuple[float, Push]] = deque(maxlen=QUEUE_MOST)
         """Pushes that are not queued in the records, while no stream receives them."""
         self.sent: dict[str, int] = {}
@@ -130,7 +130,7 @@ class Channel:
         self._feeding: asyncio.Task[None] | None = None
         self._added: Listener | None = None
 
-    def add(self, stream: Stream) -> None:
+    def add(self, stream: PushStream) -> None:
         """Begin to feed a stream."""
         self.streams.add(stream)
         oldest = time.monotonic() - QUEUE_SECONDS
@@ -148,7 +148,7 @@ class Channel:
             elif self._added is not None:
                 self._added.put(NotificationAdded())
 
-    def remove(self, stream: Stream) -> None:
+    def remove(self, stream: PushStream) -> None:
         """Stop feeding a stream."""
         self.streams.discard(stream)
         if not self.streams and self._feeding is not None:

@@ -11,13 +11,13 @@ from mcp.server.connection import Connection
 from mcp.server.runner import modern_error_data, serve_one
 from mcp_types import SERVER_INFO_META_KEY, ErrorData
 
-from openbell.gateway.calls import Call, Calls, CallWatch, tool_call
-from openbell.gateway.interruption import Interruption
-from openbell.gateway.streamable import messages, modern, wire
+from openbell.gateway.calls import Calls, CallWatch, HttpCall, tool_call
+from openbell.gateway.cancel_scope import Interruption
+from openbell.gateway.streamable import messages, revision_2026_07, wire
 from openbell.gateway.streamable.delayed import Delayed
-from openbell.gateway.streamable.exchange import Exchange
-from openbell.gateway.streamable.posts import Post
-from openbell.gateway.streamable.sessions import SoftSession
+from openbell.gateway.streamable.exchange import HttpExchange
+from openbell.gateway.streamable.request import McpRequest
+from openbell.gateway.streamable.sessions import ClientState
 from openbell.protocol.sdk import Server
 from openbell.protocol.server import call_tool
 from openbell.protocol.service import Runner, Service
@@ -51,11 +51,11 @@ class Dispatcher:
 
     async def run(
         self,
-        post: Post,
+        post: McpRequest,
         message: dict[str, Any],
-        exchange: Exchange,
+        exchange: HttpExchange,
         client: tuple[str, Any, Any],
-        soft: SoftSession | None,
+        soft: ClientState | None,
     ) -> None:
         """Run a request and send its response. `client`: its revision, info and capabilities."""
         began = perf_counter()
@@ -65,7 +65,7 @@ class Dispatcher:
         if not is_call or not isinstance(name, str):
             await self._answer(exchange, self._serve(message, exchange, client), soft, post.receive)
             return
-        call = Call(name, "", frozenset(), name) if tool is None else self._known[name]
+        call = HttpCall(name, "", frozenset(), name) if tool is None else self._known[name]
         scope = Scope.READ if tool is None else tool.scope
         principal = post.principal
         refusal = self._calls.refusal(post.scope, principal, call, lambda: self._watch.limit(principal, scope), began)
@@ -80,14 +80,16 @@ class Dispatcher:
         self._calls.record(post.scope, principal, call, outcome, began)
 
     def _serve(
-        self, message: dict[str, Any], exchange: Exchange, client: tuple[str, Any, Any]
+        self, message: dict[str, Any], exchange: HttpExchange, client: tuple[str, Any, Any]
     ) -> Coroutine[Any, Any, dict[str, Any]]:
         """Returns the SDK's handling of a request."""
         connection = Connection.from_envelope(*client)
         method, params = message["method"], message.get("params")
         return serve_one(self._server, exchange, method, params, connection=connection, lifespan_state={})
 
-    async def _call(self, runner: Runner, tool: str, arguments: dict[str, Any], exchange: Exchange) -> dict[str, Any]:
+    async def _call(
+        self, runner: Runner, tool: str, arguments: dict[str, Any], exchange: HttpExchange
+    ) -> dict[str, Any]:
         """Call a tool without the SDK, which takes longer to check the message than the message's way here."""
         result = await call_tool(runner, tool, arguments, exchange.session, exchange.request_id)
         if exchange.modern:
@@ -97,9 +99,9 @@ class Dispatcher:
 
     async def _answer(
         self,
-        exchange: Exchange,
+        exchange: HttpExchange,
         work: Coroutine[Any, Any, dict[str, Any]],
-        soft: SoftSession | None,
+        soft: ClientState | None,
         receive: wire.Receive,
         written: Callable[[Any, dict[str, Any]], bytes] = wire.response,
     ) -> str:
@@ -131,7 +133,9 @@ class Dispatcher:
         if error is None:
             await exchange.finish(written(number, result))
         else:
-            await exchange.finish(_error(number, error), modern.status_of(error.code) if exchange.modern else 200)
+            await exchange.finish(
+                _error(number, error), revision_2026_07.status_of(error.code) if exchange.modern else 200
+            )
         if gone.is_set() and not exchange.is_logged:
             exchange.session.replies.discard(number)
         else:

@@ -10,21 +10,21 @@ from typing import Any, cast
 
 from mcp_types import DEFAULT_NEGOTIATED_VERSION, INVALID_REQUEST, PARSE_ERROR
 
-from openbell.gateway.admission import Admission, Permit
+from openbell.gateway.admission import Admission, TokenCheck
 from openbell.gateway.calls import Calls, CallWatch
 from openbell.gateway.guard.headers import headers_of
-from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.gateway.guard.responses import LONGEST_SESSION
-from openbell.gateway.streamable import batches, messages, modern, wire
+from openbell.gateway.streamable import batches, messages, revision_2026_07, wire
 from openbell.gateway.streamable.dispatch import Dispatcher
-from openbell.gateway.streamable.exchange import Exchange
-from openbell.gateway.streamable.posts import Post
+from openbell.gateway.streamable.exchange import HttpExchange
 from openbell.gateway.streamable.pushes import Pushed, PushStreams
+from openbell.gateway.streamable.request import McpRequest
 from openbell.gateway.streamable.resuming import resume
 from openbell.gateway.streamable.session_header import SessionHeader
-from openbell.gateway.streamable.sessions import SoftSession, SoftSessions, negotiated, new_session_id
+from openbell.gateway.streamable.sessions import ClientState, ClientStates, negotiated, new_session_id
+from openbell.protocol.argument_limits import MOST_VALUES
 from openbell.protocol.batches import wrong as wrong_batch
-from openbell.protocol.bounds import MOST_VALUES
 from openbell.protocol.sdk import Server, ServerRequestContext
 from openbell.protocol.service import Runner, Service
 from openbell.protocol.session import Principal, Session
@@ -40,7 +40,7 @@ _WITHOUT_SESSIONS = "2024-11-05"
 
 def session_of(context: ServerRequestContext[Any, Any]) -> Session:
     """Returns the session of a request of this transport."""
-    return cast("Exchange", context.request).session
+    return cast("HttpExchange", context.request).session
 
 
 class Endpoint:
@@ -58,7 +58,7 @@ class Endpoint:
         pushes: PushStreams,
         pushed: Pushed,
         watch: CallWatch,
-        sessions: SoftSessions | None = None,
+        sessions: ClientStates | None = None,
         threads: Threads | None = None,
     ) -> None:
         """`resource` is the URL of this endpoint, for which tokens are issued. `runner` calls the tools of the service.
@@ -67,13 +67,13 @@ class Endpoint:
         """
         self.name = name
         self.resource = resource
-        self._checks = modern.Checks(server)
+        self._checks = revision_2026_07.HeaderChecks(server)
         self._calls = Calls(name, resource, admission, watch)
         self._dispatcher = Dispatcher(service, server, runner=runner, calls=self._calls, watch=watch)
         self._admission = admission
         self._pushes = pushes
         self._pushed = pushed
-        self._sessions = SoftSessions() if sessions is None else sessions
+        self._sessions = ClientStates() if sessions is None else sessions
         self._threads = Threads("messages") if threads is None else threads
 
     async def __call__(self, scope: wire.Scope, receive: wire.Receive, send: wire.Send) -> None:
@@ -91,8 +91,8 @@ class Endpoint:
     async def _get(self, scope: wire.Scope, receive: wire.Receive, send: SessionHeader) -> None:
         headers = headers_of(scope)
         version = headers.text(wire.VERSION)
-        if version is not None and modern.is_modern(version, None):
-            if (unknown := modern.check_version(version)) is None:
+        if version is not None and revision_2026_07.is_modern(version, None):
+            if (unknown := revision_2026_07.check_version(version)) is None:
                 await wire.answer(send, 405, headers=((b"allow", b"POST"),))
             else:
                 await wire.answer(send, 400, wire.error(None, unknown.code, unknown.message, unknown.data))
@@ -101,7 +101,7 @@ class Endpoint:
             await wire.answer(send, 406, wire.error(None, INVALID_REQUEST, _NO_EVENTS))
             return
         principal = await self._admission.admit(scope, self.resource)
-        if isinstance(principal, Refusal):
+        if isinstance(principal, GuardRefusal):
             await self._refuse(principal, send)
             return
         if not send.is_valid:
@@ -109,7 +109,7 @@ class Endpoint:
             return
         session, event = send.session, headers.text(wire.LAST_EVENT)
         claim = self._pushes.claim(principal)
-        if isinstance(claim, Refusal):
+        if isinstance(claim, GuardRefusal):
             await self._refuse(claim, send)
             return
         with claim:
@@ -117,7 +117,7 @@ class Endpoint:
                 await resume(*found, receive, send)
             else:
                 methods = self._pushed(principal)
-                permit = Permit(self._admission, scope, self.resource, principal)
+                permit = TokenCheck(self._admission, scope, self.resource, principal)
                 await self._pushes.serve(principal, methods, event, version, receive, send, permit)
 
     # POST
@@ -128,18 +128,18 @@ class Endpoint:
             await wire.answer(send, 406, wire.error(None, INVALID_REQUEST, _NO_JSON))
             return
         entered = await self._calls.enter(scope)
-        if isinstance(entered, Refusal):
+        if isinstance(entered, GuardRefusal):
             await entered.send(send, entered.rpc_body(None))
             return
         principal, claim = entered
         with claim:
-            await self._message(Post(scope, headers, receive, send, principal, claim))
+            await self._message(McpRequest(scope, headers, receive, send, principal, claim))
 
-    async def _refuse(self, refusal: Refusal, send: wire.Send, request: Any = None) -> None:
+    async def _refuse(self, refusal: GuardRefusal, send: wire.Send, request: Any = None) -> None:
         self._calls.refuse(refusal)
         await refusal.send(send, refusal.rpc_body(request))
 
-    async def _message(self, post: Post) -> None:
+    async def _message(self, post: McpRequest) -> None:
         """Take the body of an admitted client: a message, or a batch of them."""
         if not post.is_json:
             text = "send Content-Type: application/json, without compression"
@@ -161,30 +161,30 @@ class Endpoint:
             await post.refuse(400, INVALID_REQUEST, refused)
         else:
             soft = None if post.session is None else self._soft(post.principal, post.session)
-            permit = Permit(self._admission, post.scope, self.resource, post.principal)
+            permit = TokenCheck(self._admission, post.scope, self.resource, post.principal)
             await batches.answer(post, message, self._take, permit, soft)
 
-    def _revision(self, post: Post) -> str:
+    def _revision(self, post: McpRequest) -> str:
         """Returns the revision with handshake of a client, whose header may not name it."""
         known = None if post.session is None else self._soft(post.principal, post.session).revision
         return known or post.version or DEFAULT_NEGOTIATED_VERSION
 
-    async def _take(self, post: Post, message: Any) -> None:
+    async def _take(self, post: McpRequest, message: Any) -> None:
         """Answer one message."""
         if (wrong := messages.wrong(message)) is not None:
             await post.refuse(400, INVALID_REQUEST, wrong, messages.id_of(message))
         elif "method" not in message or "id" not in message:
             await self._one_way(post, message)
-        elif modern.is_modern(post.version, message):
+        elif revision_2026_07.is_modern(post.version, message):
             await self._modern(post, message)
         else:
             await self._handshake(post, message)
 
-    async def _one_way(self, post: Post, message: dict[str, Any]) -> None:
+    async def _one_way(self, post: McpRequest, message: dict[str, Any]) -> None:
         """Take a notification, or the answer to a request that was sent to the client."""
-        if modern.is_modern(post.version, message):
+        if revision_2026_07.is_modern(post.version, message):
             # This revision has no such messages over HTTP: notifications are accepted and dropped.
-            wrong = modern.check_version(post.version or "")
+            wrong = revision_2026_07.check_version(post.version or "")
             if wrong is not None:
                 await post.refuse(400, wrong.code, wrong.message, None, wrong.data)
                 return
@@ -199,11 +199,11 @@ class Endpoint:
                 soft.cancel(messages.key((message.get("params") or {}).get("requestId")))
         await post.answer(202)
 
-    async def _modern(self, post: Post, message: dict[str, Any]) -> None:
+    async def _modern(self, post: McpRequest, message: dict[str, Any]) -> None:
         """Answer a request of a revision without handshake. It has no sessions."""
         post.echo.session = None
         route = self._checks.route(post.version, post.headers, message)
-        if isinstance(route, modern.Rejection):
+        if isinstance(route, revision_2026_07.Rejection):
             await post.refuse(route.status, route.code, route.message, message["id"], route.data)
             return
         exchange = self._exchange(post, message, None, route.protocol_version, is_modern=True)
@@ -215,17 +215,17 @@ class Endpoint:
             await post.refuse(406, INVALID_REQUEST, _NO_EVENTS, message["id"])
             return
         claim = self._pushes.claim(post.principal)
-        if isinstance(claim, Refusal):
+        if isinstance(claim, GuardRefusal):
             await self._refuse(claim, post.send, message["id"])
             return
         post.claim.release()  # it is a stream, and counted among those
-        exchange.permit = Permit(self._admission, post.scope, self.resource, post.principal)
+        exchange.permit = TokenCheck(self._admission, post.scope, self.resource, post.principal)
         with claim:
             await self._dispatcher.run(post, message, exchange, client, None)
 
-    async def _handshake(self, post: Post, message: dict[str, Any]) -> None:
+    async def _handshake(self, post: McpRequest, message: dict[str, Any]) -> None:
         """Answer a request of a revision with handshake. `initialize` begins a session, if the client names none."""
-        if (wrong := modern.contradiction(post.headers, message)) is not None:
+        if (wrong := revision_2026_07.contradiction(post.headers, message)) is not None:
             await post.refuse(wrong.status, wrong.code, wrong.message, message["id"])
             return
         begins = message["method"] == "initialize"
@@ -241,8 +241,14 @@ class Endpoint:
         await self._dispatcher.run(post, message, exchange, known, soft)
 
     def _exchange(
-        self, post: Post, message: dict[str, Any], soft: SoftSession | None, version: str, *, is_modern: bool = False
-    ) -> Exchange:
+        self,
+        post: McpRequest,
+        message: dict[str, Any],
+        soft: ClientState | None,
+        version: str,
+        *,
+        is_modern: bool = False,
+    ) -> HttpExchange:
         session = Session(
             post.principal,
             self._pushes.sender(post.principal),
@@ -250,7 +256,7 @@ class Endpoint:
             soft.session if soft else None,
             stateless=True,
         )
-        return Exchange(
+        return HttpExchange(
             post.send,
             message["id"],
             session,
@@ -261,5 +267,5 @@ class Endpoint:
             params=message.get("params"),
         )
 
-    def _soft(self, principal: Principal, session: str) -> SoftSession:
+    def _soft(self, principal: Principal, session: str) -> ClientState:
         return self._sessions.get(principal, session, self._pushes.sender(principal))

@@ -20,8 +20,8 @@ from openbell.protocol.session import Session
 if TYPE_CHECKING:
     from mcp.shared.dispatcher import CallOptions
 
-    from openbell.gateway.admission import Permit
-    from openbell.gateway.streamable.sessions import SoftSession, StreamLog
+    from openbell.gateway.admission import TokenCheck
+    from openbell.gateway.streamable.sessions import ClientState, StreamLog
 
 PING_SECONDS = 15.0
 """A response that takes longer becomes a stream with keep-alive comments, because proxies close silent connections."""
@@ -29,7 +29,7 @@ RESUMABLE_SINCE = "2025-11-25"
 _TRANSPORTS = {flag: TransportContext(kind="streamable-http", can_send_request=flag) for flag in (False, True)}
 
 
-class Exchange:
+class HttpExchange:
     """The SDK's dispatch context of one request."""
 
     def __init__(
@@ -37,7 +37,7 @@ class Exchange:
         send: wire.Send,
         request_id: Any,
         session: Session,
-        soft: SoftSession | None,
+        soft: ClientState | None,
         *,
         version: str,
         modern: bool,
@@ -49,7 +49,7 @@ class Exchange:
         self.modern = modern
         self.session = session
         self.can_send_request = streams and not modern and soft is not None
-        self.permit: Permit | None = None
+        self.permit: TokenCheck | None = None
         """Set if the response is a stream that may outlast its token."""
         self._send = send
         self._soft = soft

@@ -8,7 +8,7 @@ from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, event_from_wire, 
 from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams, SubscriptionsListenResult
 
 from openbell.gateway.streamable.channels import Push
-from openbell.gateway.streamable.exchange import Exchange
+from openbell.gateway.streamable.exchange import HttpExchange
 from openbell.gateway.streamable.pushes import Pushed, PushStreams
 from openbell.protocol.sdk import ServerRequestContext
 
@@ -27,7 +27,7 @@ class Listening:
         self, context: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
         """Acknowledge, then send pushes until the client disconnects or the gateway closes."""
-        exchange = cast("Exchange", context.request)
+        exchange = cast("HttpExchange", context.request)
         meta = {SUBSCRIPTION_ID_META_KEY: context.request_id}
         granted = _granted(params.notifications)
         shown = granted.model_dump(by_alias=True, mode="json", exclude_none=True)

@@ -6,8 +6,8 @@ from typing import Any
 
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY
 
-from openbell.gateway.streamable.sessions import SoftSession
-from openbell.protocol.bounds import MOST_VALUES, Size, size_of
+from openbell.gateway.streamable.sessions import ClientState
+from openbell.protocol.argument_limits import MOST_VALUES, Size, size_of
 from openbell.protocol.json_text import parse
 from openbell.protocol.sdk import MCPError
 from openbell.stores.threads import Threads
@@ -23,7 +23,7 @@ async def read(body: bytes, threads: Threads) -> Any:
     return parse(body) if size is Size.QUICK else await threads.run(parse, body)
 
 
-def resolve(soft: SoftSession, message: dict[str, Any]) -> None:
+def resolve(soft: ClientState, message: dict[str, Any]) -> None:
     """Give the answer of the client to the handler that waits for it."""
     future = soft.waiting.get(message.get("id") if isinstance(message.get("id"), str) else "")  # type: ignore[arg-type]
     if future is None or future.done():

@@ -16,14 +16,14 @@ from typing import Any
 
 from openbell.desk.alerts.inbox import Inbox
 from openbell.desk.events.supervision import Supervisor
-from openbell.gateway.admission import Permit
+from openbell.gateway.admission import TokenCheck
 from openbell.gateway.guard.accepting import most_connections
 from openbell.gateway.guard.limits import Claim, Slots
-from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.gateway.streamable import wire
-from openbell.gateway.streamable.channels import Channel, Push, Recorder, Stream
+from openbell.gateway.streamable.channels import Channel, Push, PushStream, Recorder
 from openbell.gateway.streamable.exchange import RESUMABLE_SINCE
-from openbell.gateway.streamable.permits import Permits
+from openbell.gateway.streamable.token_rechecks import TokenRechecks
 from openbell.market.errors import OpenbellError
 from openbell.protocol.session import Notify, Principal
 
@@ -36,8 +36,8 @@ MOST_STREAMS = 5_000
 MOST_STREAMS_EACH = 2_000
 _SHARE, _SHARE_EACH = 0.75, 0.25
 """Of the connections of this process: streams leave some for requests, and those of one principal leave some for others."""
-_BUSY = Refusal(503, "too_many_streams", "Too many streams are open: retry later.", 5.0)
-_CLOSING = Refusal(503, "closing", "This process of the gateway stops: retry at another one, or later.", 1.0)
+_BUSY = GuardRefusal(503, "too_many_streams", "Too many streams are open: retry later.", 5.0)
+_CLOSING = GuardRefusal(503, "closing", "This process of the gateway stops: retry at another one, or later.", 1.0)
 
 
 class PushStreams:
@@ -61,12 +61,12 @@ class PushStreams:
         connections = most_connections()
         each = min(each, int(_SHARE_EACH * connections))
         text = f"This principal has {each:,} open streams: close one before another."
-        too_many = Refusal(429, "too_many_streams", text, 5.0)
+        too_many = GuardRefusal(429, "too_many_streams", text, 5.0)
         self._slots = Slots(min(most, int(_SHARE * connections)), each, busy=_BUSY, too_many=too_many)
         self._keep_alive = keep_alive
         self._channels: dict[str, Channel] = {}
         self._recorder = Recorder()
-        self._permits = Permits()
+        self._permits = TokenRechecks()
         self._closing = False
 
     @property
@@ -74,7 +74,7 @@ class PushStreams:
         """The number of open streams."""
         return self._slots.total
 
-    def claim(self, principal: Principal) -> Claim | Refusal:
+    def claim(self, principal: Principal) -> Claim | GuardRefusal:
         """Returns a slot for a stream, which must be released, or why there is none."""
         return _CLOSING if self._closing else self._slots.claim(principal.subject)
 
@@ -102,7 +102,7 @@ class PushStreams:
         version: str | None,
         receive: wire.Receive,
         send: wire.Send,
-        permit: Permit | None = None,
+        permit: TokenCheck | None = None,
     ) -> None:
         """Send pushes of some methods to one client until it disconnects. `event` is the id after which it resumes."""
         gone = asyncio.ensure_future(wire.disconnected(receive))
@@ -126,14 +126,14 @@ class PushStreams:
         methods: Iterable[str],
         after: int | None,
         gone: asyncio.Future[None] | None = None,
-        permit: Permit | None = None,
+        permit: TokenCheck | None = None,
     ) -> AsyncIterator[AsyncGenerator[Push | None]]:
         """Opens a stream, which has every push of some methods from here on: a client may be told that it is open.
 
         It yields pushes until the client is gone, its permit ends or the gateway closes, and None after 30 s without any. A
         push counts as sent when the next one is asked for.
         """
-        stream = Stream(methods, after, anonymous=principal.anonymous)
+        stream = PushStream(methods, after, anonymous=principal.anonymous)
         channel = self._channel(principal)
         if stream.after and after is None:
             recorded = await self._recorded(principal, stream.after)
@@ -178,7 +178,7 @@ class PushStreams:
             log.warning("a stream begins later: %s", error)
             return {}
 
-    async def _pushes(self, channel: Channel, stream: Stream) -> AsyncGenerator[Push | None]:
+    async def _pushes(self, channel: Channel, stream: PushStream) -> AsyncGenerator[Push | None]:
         while not stream.ended:
             sent: dict[str, int] = {}
             while stream.pushes:

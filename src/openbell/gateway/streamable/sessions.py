@@ -67,7 +67,7 @@ class StreamLog:
         return [(at, self.name(at), self._events[at - self._first]) for at in kept]
 
 
-class SoftSession:
+class ClientState:
     """What one process remembers of a client."""
 
     def __init__(self, principal: Principal, notify: Notify) -> None:
@@ -121,24 +121,24 @@ class SoftSession:
         return (found, int(number)) if found is not None and is_number else None
 
 
-class SoftSessions:
+class ClientStates:
     """The sessions of one server in this process; the ones that were not used longest are dropped."""
 
     def __init__(self, most: int = MOST, most_per_principal: int = MOST_PER_PRINCIPAL) -> None:
         self._most = most
         self._most_per_principal = most_per_principal
-        self._known: OrderedDict[tuple[str, str], SoftSession] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], ClientState] = OrderedDict()
         self._counts: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def get(self, principal: Principal, name: str, notify: Notify) -> SoftSession:
+    def get(self, principal: Principal, name: str, notify: Notify) -> ClientState:
         """Returns the session of an id; a new one if it is not known."""
         key = (principal.subject, name)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = SoftSession(principal, notify)
+            found = self._known[key] = ClientState(principal, notify)
             self._counts[principal.subject] = self._counts.get(principal.subject, 0) + 1
             self._drop(principal.subject)
         self._known.move_to_end(key)

@@ -19,7 +19,7 @@ from openbell.desk.alerts.webhooks.signing import HEADER, sign
 from openbell.desk.events.hub import AlertFired, Listener, OrderChanged, WebhookChanged
 from openbell.desk.events.leased_work import LeasedWork
 from openbell.desk.events.leases import LeasesInRecords
-from openbell.desk.events.supervision import State, WorkStatus
+from openbell.desk.events.supervision import WorkState, WorkStatus
 from openbell.gateway.outbound import Outbound
 from openbell.market.errors import OutboundFailed, OutboundRefused
 from openbell.net.rates import retry_after
@@ -95,7 +95,7 @@ class WebhookSender:
     async def run(self) -> None:
         """Send until cancelled. Returns at once if this desk is read-only or its clock is not the present."""
         if not self._active:
-            self.status.become(State.OFF, "off: this desk is read-only or its clock is not the present")
+            self.status.become(WorkState.OFF, "off: this desk is read-only or its clock is not the present")
             return
         leases = LeasesInRecords(self._records)
         await LeasedWork(leases, LEASE, LEASE, self.status, ready=self._until_wanted).run(self._work)
@@ -104,7 +104,7 @@ class WebhookSender:
         """Wait until there is an outbound webhook: a desk without one needs no lease."""
         with self._hub.listen(WebhookChanged) as changed:
             while not await self._records.read(queries.has_outbound):
-                self.status.become(State.IDLE, "no webhooks")
+                self.status.become(WorkState.IDLE, "no webhooks")
                 await changed.wait()
 
     async def _work(self, lease: Lease, renewing: asyncio.Task[None]) -> None:

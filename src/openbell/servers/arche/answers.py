@@ -21,8 +21,8 @@ from openbell.desk.quotes.arche.contract import LARGEST_PAGE, MOST_TICKERS
 from openbell.desk.quotes.arche.errors import STATUSES, ArcheFailed, UpstreamTooLarge, UpstreamUnreachable
 from openbell.desk.quotes.arche.port import ArcheResponse
 from openbell.market.foreign_text import one_visible_line
-from openbell.protocol.faults import explain, faults_of
-from openbell.servers.arche.shapes import Bar, Quote
+from openbell.protocol.validation_messages import explain, faults_of
+from openbell.servers.arche.shapes import Bar, QuoteShape
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ _CLEAR = frozenset({401, 402, 403, 429})
 
 
 class _Batch(TypedDict):
-    items: Annotated[list[Quote], Field(max_length=MOST_TICKERS)]
+    items: Annotated[list[QuoteShape], Field(max_length=MOST_TICKERS)]
 
 
 class _LiveBody(TypedDict):
@@ -56,7 +56,7 @@ _LIVE: TypeAdapter[_LiveBody] = TypeAdapter(_LiveBody)
 _PAGE: TypeAdapter[PageBody] = TypeAdapter(PageBody)
 
 
-def quotes_of(response: ArcheResponse, secret: str = "") -> list[Quote]:
+def quotes_of(response: ArcheResponse, secret: str = "") -> list[QuoteShape]:
     """Returns the quotes of a response. Raises `ArcheFailed`."""
     return _checked(_LIVE, response, secret)["data"]["items"]
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from openbell.market.plural import in_words
-from openbell.servers.arche.shapes import Bar, Quote
+from openbell.servers.arche.shapes import Bar, QuoteShape
 
 _KINDS = {
     "simulated": "Prices are SIMULATED, not real",
@@ -51,7 +51,7 @@ def _letters(ticker: str) -> str:
     return "".join(each for each in ticker.rpartition(":")[2].upper() if each.isalnum())
 
 
-def oldest(quotes: Iterable[Quote]) -> int | None:
+def oldest(quotes: Iterable[QuoteShape]) -> int | None:
     """Returns the time of the oldest quote."""
     return min((_seconds(each["as_of"]) for each in quotes), default=None)
 

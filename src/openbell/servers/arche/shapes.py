@@ -74,7 +74,7 @@ class HistoricalInput(Arguments):
 
 
 @with_config(_CLOSED)
-class Quote(TypedDict):
+class QuoteShape(TypedDict):
     """The newest price of a ticker."""
 
     ticker: Name
@@ -85,10 +85,10 @@ class Quote(TypedDict):
 
 
 @with_config(_CLOSED)
-class LiveQuotes(TypedDict):
+class LiveQuotesShape(TypedDict):
     """The result of quotes.live."""
 
-    quotes: list[Quote]
+    quotes: list[QuoteShape]
     request_id: NotRequired[RequestId]
     source_status: NotRequired[Annotated[int, Field(description=_STATUS)]]
 
@@ -120,7 +120,7 @@ class HistoricalPage(TypedDict):
 
 
 @with_config(_CLOSED)
-class Health(TypedDict):
+class HealthShape(TypedDict):
     """The result of system.health."""
 
     status: Literal["ok", "degraded", "down"]

@@ -30,12 +30,12 @@ VERSION = "1.0.0"
 """Of the manifest."""
 
 
-async def quotes_live(call: Call, given: shapes.LiveInput) -> Result[shapes.LiveQuotes]:
+async def quotes_live(call: Call, given: shapes.LiveInput) -> Result[shapes.LiveQuotesShape]:
     """Return the newest prices; tickers without one are left out, with status 206."""
     tickers = _joined(given.tickers)
     response = await _ask(call, LIVE, [("tickers", tickers)])
     quotes = answers.quotes_of(response, call.desk.settings.arche_key)
-    value: shapes.LiveQuotes = {
+    value: shapes.LiveQuotesShape = {
         "quotes": quotes,
         "request_id": response.headers["x-request-id"],
         "source_status": response.status,
@@ -74,7 +74,7 @@ async def quotes_historical(call: Call, given: shapes.HistoricalInput) -> Result
     return Result(value, basis_of(response))
 
 
-async def system_health(call: Call, _given: NoArguments) -> Result[shapes.Health]:
+async def system_health(call: Call, _given: NoArguments) -> Result[shapes.HealthShape]:
     """Return whether the API works; an API that cannot be reached is `down`, which is no error."""
     request_id = new_request_id()
     try:
@@ -82,7 +82,7 @@ async def system_health(call: Call, _given: NoArguments) -> Result[shapes.Health
     except (UpstreamUnreachable, UpstreamTooLarge):
         return Result({"status": "down", "request_id": request_id})
     status = answers.health_of(response, call.desk.settings.arche_key)
-    value: shapes.Health = {
+    value: shapes.HealthShape = {
         "status": status,  # type: ignore[typeddict-item] # one of the three words
         "request_id": response.headers["x-request-id"],
         "source_status": response.status,
@@ -144,7 +144,7 @@ TOOLS = (
         name="quotes.live",
         description="Fetch latest quotes (snapshots) for up to 50 tickers.",
         arguments=shapes.LiveInput,
-        returns=shapes.LiveQuotes,
+        returns=shapes.LiveQuotesShape,
         handler=quotes_live,
         toolset="market",
         reads=Reads.BARS,
@@ -164,7 +164,7 @@ TOOLS = (
         name="system.health",
         description="Simple health indicator for the Arche API via MCP.",
         arguments=NoArguments,
-        returns=shapes.Health,
+        returns=shapes.HealthShape,
         handler=system_health,
         toolset="market",
         reads=Reads.NOTHING,

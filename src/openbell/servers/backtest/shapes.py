@@ -21,7 +21,7 @@ class TradeItem(TypedDict):
     exit_time: Annotated[str | None, Field(description="open of the bar; null if still open at the end")]
 
 
-class Outcome(TypedDict):
+class OutcomeShape(TypedDict):
     """What a run came to: ratios, and what is not among the contract's fields."""
 
     win_rate: Annotated[Computed | None, Field(description="share: 0.5 is half of the trades; null without a trade")]
@@ -50,7 +50,7 @@ class Outcome(TypedDict):
     max_drawdown_recovered_at: Annotated[str | None, Field(description="bar back at the maximum; null if not yet")]
 
 
-class BacktestAnswer(Outcome):
+class BacktestAnswer(OutcomeShape):
     """The figures of a run; those that are undefined, such as those of trades without any, are null."""
 
     total_return: Annotated[Computed, Field(description="share: 0.05 is 5 %")]
@@ -62,14 +62,14 @@ class BacktestAnswer(Outcome):
     data_source: str
 
 
-class MonthReturn(TypedDict):
+class MonthReturnShape(TypedDict):
     """A month and its return."""
 
     month: str
     total_return: Annotated[Computed, Field(description="share: 0.05 is 5 %")]
 
 
-class MonthItem(MonthReturn):
+class MonthItem(MonthReturnShape):
     """One month of a strategy."""
 
     total_signals: int
@@ -87,8 +87,8 @@ class PeriodTotals(TypedDict):
         Computed, Field(description="of the symbol over the same bars, without costs; share, 0.05 is 5 %")
     ]
     beats_buy_and_hold: bool
-    best_month: MonthReturn | None
-    worst_month: MonthReturn | None
+    best_month: MonthReturnShape | None
+    worst_month: MonthReturnShape | None
 
 
 class PerformanceAnswer(PeriodTotals):
@@ -103,7 +103,7 @@ class PerformanceAnswer(PeriodTotals):
     data_source: str
 
 
-def outcome_fields(found: Backtest) -> Outcome:
+def outcome_fields(found: Backtest) -> OutcomeShape:
     """Returns what a run came to."""
     outcome, metrics, bars = outcome_of(found), found.metrics, found.bars
     fall = outcome.fall
@@ -154,5 +154,5 @@ def period_fields(found: Period) -> PeriodTotals:
     }
 
 
-def _month(month: PeriodMonth | None) -> MonthReturn | None:
+def _month(month: PeriodMonth | None) -> MonthReturnShape | None:
     return None if month is None else {"month": month.name, "total_return": month.total_return}

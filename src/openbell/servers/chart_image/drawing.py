@@ -11,9 +11,9 @@ from openbell.market.errors import DataError, InvalidSymbol, Refused, StoreError
 from openbell.market.nearest import check_one_of
 from openbell.protocol.access import require
 from openbell.protocol.call import Basis, Call, Result, on_bars
-from openbell.protocol.media import Media, Picture
+from openbell.protocol.media import Media, MediaPicture
 from openbell.protocol.session import Scope
-from openbell.protocol.stated import stated
+from openbell.protocol.source_fields import stated
 from openbell.protocol.tool import Effect, Reads, Tool
 from openbell.servers.chart_image import shapes
 
@@ -53,7 +53,7 @@ async def generate_chart_image(call: Call, given: shapes.GenerateInput) -> Resul
         payload["imageUrl"] = made.url
         return Result(Media((), dict(payload)), basis)
     payload["imageData"] = base64.b64encode(made.data).decode()
-    return Result(Media((Picture(f"image/{made.format}", made.data),), dict(payload), repeated=True), basis)
+    return Result(Media((MediaPicture(f"image/{made.format}", made.data),), dict(payload), repeated=True), basis)
 
 
 TOOLS = (

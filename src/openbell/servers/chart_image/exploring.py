@@ -12,8 +12,8 @@ from openbell.protocol.tool import NoArguments, Reads, Tool
 from openbell.servers.chart_image import shapes
 
 if TYPE_CHECKING:
-    from openbell.desk.pictures.chart_image.directory import Listing
-    from openbell.desk.pictures.chart_image.exchanges import Exchange
+    from openbell.desk.pictures.chart_image.directory import SymbolListing
+    from openbell.desk.pictures.chart_image.exchanges import VendorExchange
 
 _SOURCES = {"fetched": "vendor", "cached": "cache", "stale": "cache", "catalogue": "package"}
 _PARTS = {
@@ -109,13 +109,13 @@ async def get_symbols(call: Call, given: shapes.SymbolsInput) -> Result[shapes.S
     return Result(value)
 
 
-def _exchanges(found: Listing[Exchange]) -> list[shapes.ExchangeShape]:
+def _exchanges(found: SymbolListing[VendorExchange]) -> list[shapes.ExchangeShape]:
     return [
         {"id": each.id, "name": each.name, "type": each.type, "description": each.description} for each in found.items
     ]
 
 
-def _note(found: Listing[Any]) -> str | None:
+def _note(found: SymbolListing[Any]) -> str | None:
     """Returns what a reader of the list must know about its origin."""
     if found.source == "desk":
         return "the instruments that this desk knows; CHART_IMG_API_KEY gives the vendor's list"

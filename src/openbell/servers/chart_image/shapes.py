@@ -145,7 +145,7 @@ class InputShape(TypedDict):
     max: NotRequired[Exact]
 
 
-class IndicatorShape(TypedDict):
+class DrawnStudyShape(TypedDict):
     """One study."""
 
     name: str
@@ -196,7 +196,7 @@ class ExchangeShape(TypedDict):
 class DataShape(TypedDict):
     """The documentation, or a section of it."""
 
-    indicators: NotRequired[list[IndicatorShape]]
+    indicators: NotRequired[list[DrawnStudyShape]]
     chartParameters: NotRequired[ParametersShape]
     rateLimits: NotRequired[dict[str, LimitsShape]]
     examples: NotRequired[list[ExampleShape]]

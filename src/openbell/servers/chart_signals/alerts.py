@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from openbell.desk.alerts.connection_subscriptions import Sink
 
 
-class Condition(Arguments):
+class AlertConditionInput(Arguments):
     """One condition of a subscription."""
 
     type: Annotated[str, Field(json_schema_extra={"enum": list(CONDITIONS)})]
     direction: Annotated[Literal["up", "down"] | None, Field(description="of macd_cross; both if left out")] = None
 
 
-class SubscribeInput(Arguments):
+class SubscribeAlertsInput(Arguments):
     """Input of subscribe_alerts."""
 
     symbol: shapes.Symbol
     timeframe: shapes.TimeframeName
-    conditions: Annotated[list[Condition], Field(min_length=1, max_length=20)]
+    conditions: Annotated[list[AlertConditionInput], Field(min_length=1, max_length=20)]
     throttle_ms: Annotated[int, Field(ge=0, le=86_400_000, description="least time between two alerts")] = 0
 
 
@@ -41,7 +41,7 @@ class UnsubscribeInput(Arguments):
     subscription_id: Annotated[str, Field(max_length=64)]
 
 
-async def subscribe_alerts(call: Call, given: SubscribeInput) -> Result[shapes.SubscriptionResponse]:
+async def subscribe_alerts(call: Call, given: SubscribeAlertsInput) -> Result[shapes.SubscriptionResponse]:
     """Watch a symbol; a condition fires at the closed bar at which it becomes true."""
     timeframe = parse_timeframe(given.timeframe, shapes.TIMEFRAMES)
     name = name_of(timeframe, shapes.TIMEFRAMES)
@@ -99,7 +99,7 @@ TOOLS = (
         "subscribe_alerts",
         f"Notify ({METHOD}) when a condition becomes true at a closed bar. Lasts as long as this connection, over HTTP "
         "until unsubscribe_alerts.",
-        SubscribeInput,
+        SubscribeAlertsInput,
         shapes.SubscriptionResponse,
         subscribe_alerts,
         toolset="signals",

@@ -96,7 +96,7 @@ class ListInput(Arguments):
     status: Annotated[str, choice(STATUSES), Field(description=f"fired ones: the latest {MOST_FIRED}")] = "active"
 
 
-class CancelInput(Arguments):
+class CancelAlertInput(Arguments):
     """Input of cancel_alert."""
 
     alert_id: Annotated[str, Field(max_length=200)]
@@ -114,7 +114,7 @@ class NotificationsInput(Arguments):
     ] = 0.0
 
 
-class SubscribeInput(Arguments):
+class SubscribePushInput(Arguments):
     """Input of subscribe_notifications."""
 
     symbols: Annotated[list[str] | None, Field(max_length=500, description="only these")] = None
@@ -147,7 +147,7 @@ async def list_alerts(call: Call, given: ListInput) -> Result[shapes.AlertsRespo
     return Result(shown)
 
 
-async def cancel_alert(call: Call, given: CancelInput) -> Result[shapes.AlertShape]:
+async def cancel_alert(call: Call, given: CancelAlertInput) -> Result[shapes.AlertShape]:
     """Remove an alert before it fires."""
     if not given.alert_id.isprintable():
         raise NoSuchAlert(f"no alert {given.alert_id[:80]!r}")
@@ -181,7 +181,7 @@ async def get_notifications(call: Call, given: NotificationsInput) -> Result[sha
     return Result(shown, afterwards=afterwards)
 
 
-async def subscribe_notifications(call: Call, given: SubscribeInput) -> Result[shapes.SubscribedResponse]:
+async def subscribe_notifications(call: Call, given: SubscribePushInput) -> Result[shapes.SubscribedResponse]:
     """Push fired alerts as notifications/alert_triggered."""
     from openbell.trading.alerts import AlertFilter
 
@@ -193,7 +193,7 @@ async def subscribe_notifications(call: Call, given: SubscribeInput) -> Result[s
     return Result({"subscribed": True, "subscription": _filter_shape(made.filter, made.created_at)})
 
 
-async def unsubscribe_notifications(call: Call, _given: NoArguments) -> Result[shapes.UnsubscribedResponse]:
+async def unsubscribe_notifications(call: Call, _given: NoArguments) -> Result[shapes.UnsubscribedPushResponse]:
     """End the subscription and delete its queue."""
     return Result({"unsubscribed": await call.desk.trading.inbox.unsubscribe(call.principal)})
 
@@ -247,7 +247,7 @@ TOOLS = (
     Tool(
         "cancel_alert",
         "Remove an alert before it fires.",
-        CancelInput,
+        CancelAlertInput,
         shapes.AlertShape,
         cancel_alert,
         toolset="alerts",
@@ -274,7 +274,7 @@ TOOLS = (
     Tool(
         "subscribe_notifications",
         "Push triggered alerts (notifications/alert_triggered) that pass these filters, instead of those set before.",
-        SubscribeInput,
+        SubscribePushInput,
         shapes.SubscribedResponse,
         subscribe_notifications,
         toolset="alerts",
@@ -287,7 +287,7 @@ TOOLS = (
         "unsubscribe_notifications",
         "End the subscription.",
         NoArguments,
-        shapes.UnsubscribedResponse,
+        shapes.UnsubscribedPushResponse,
         unsubscribe_notifications,
         toolset="alerts",
         reads=Reads.ACCOUNT,

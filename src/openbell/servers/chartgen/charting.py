@@ -27,8 +27,8 @@ from openbell.market.provenance import BarFacts
 from openbell.market.sessions import EXTENDED, SESSIONS
 from openbell.protocol.access import check
 from openbell.protocol.call import Basis, Call, Result, on_bars
-from openbell.protocol.media import Media, Picture
-from openbell.protocol.stated import stated
+from openbell.protocol.media import Media, MediaPicture
+from openbell.protocol.source_fields import stated
 from openbell.protocol.tool import Arguments, Reads, Tool
 from openbell.servers.chartgen import alerts, orders, shapes
 
@@ -151,7 +151,7 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
     badge = "SIMULATED" if call.desk.data == "simulated" else ""
     title = title_of(chart, interval)
     picture = await call.desk.charts.draw(chart, look, title, badge, plots=plots, overlay=overlay, zone=zone)
-    return Result(Media((Picture("image/png", picture),), numbers), basis)
+    return Result(Media((MediaPicture("image/png", picture),), numbers), basis)
 
 
 def _either(name: str, one: str | None, two: str | None) -> str | None:
@@ -212,7 +212,7 @@ async def list_indicators(_call: Call, given: CatalogueInput) -> Result[shapes.C
     return Result({"indicators": [row(each) for each in wanted], "total": len(every)})
 
 
-def _short_entry(indicator: Indicator) -> shapes.IndicatorShape:
+def _short_entry(indicator: Indicator) -> shapes.CatalogueEntryShape:
     """Returns an entry of the whole catalogue, which has to stay within 6,000 tokens."""
     return {
         "name": indicator.name,
@@ -224,8 +224,8 @@ def _short_entry(indicator: Indicator) -> shapes.IndicatorShape:
     }
 
 
-def _entry(indicator: Indicator) -> shapes.IndicatorShape:
-    entry: shapes.IndicatorShape = {
+def _entry(indicator: Indicator) -> shapes.CatalogueEntryShape:
+    entry: shapes.CatalogueEntryShape = {
         "name": indicator.name,
         "aliases": list(indicator.aliases),
         "description": indicator.description,
@@ -270,10 +270,10 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> Result[shapes.In
     asked_feed = call.desk.bars.history.fetches[instrument] > fetches
     basis = await _basis(call, chart)
 
-    def compute() -> tuple[dict[str, shapes.ValuesShape], shapes.Compared]:
+    def compute() -> tuple[dict[str, shapes.ValuesShape], shapes.ComparedShape]:
         newest = {each.request.key: last_values(each, chart.bars) for each in chart.indicators}
         crossings = crossing_fields(chart.whole, len(chart.bars), chart.indicators)
-        return cast("dict[str, shapes.ValuesShape]", newest), cast("shapes.Compared", crossings)
+        return cast("dict[str, shapes.ValuesShape]", newest), cast("shapes.ComparedShape", crossings)
 
     values, crossed = await call.desk.threads.run(compute)
     shown: shapes.IndicatorsResponse = {

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from openbell.desk.bars.call_deadlines import Step, during
+from openbell.desk.bars.call_deadlines import BarDeadline, during
 from openbell.market.clock import iso
 from openbell.market.digits import average
 from openbell.market.errors import (
@@ -24,10 +24,10 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import check_one_of
 from openbell.market.sessions import phase
 from openbell.protocol.call import Basis, Call, Result, on_bars, on_prices
-from openbell.protocol.opened import opened
 from openbell.protocol.pages import pagination
+from openbell.protocol.position_times import opened
 from openbell.protocol.session import Scope
-from openbell.protocol.stated import stated_of_account
+from openbell.protocol.source_fields import stated_of_account
 from openbell.protocol.tool import Arguments, Effect, NoArguments, Reads, Tool
 from openbell.servers.chartgen import trading_shapes as shapes
 from openbell.servers.chartgen.shapes import choice
@@ -65,7 +65,7 @@ class OrderInput(Arguments):
     ] = False
 
 
-class CancelInput(Arguments):
+class CancelOrderInput(Arguments):
     """Input of cancel_order."""
 
     order_id: Annotated[str, Field(max_length=200)]
@@ -114,13 +114,13 @@ async def place_order(call: Call, given: OrderInput) -> Result[shapes.OrderShape
 async def _found(call: Call, symbol: str) -> Instrument:
     """Returns the instrument of a symbol. If bars cannot be read, the risk gate accepts only orders that reduce."""
     try:
-        async with during(Step.FIND):
+        async with during(BarDeadline.FIND):
             return await call.desk.bars.find(symbol)
     except StoreError:
         return parse(symbol)
 
 
-async def cancel_order(call: Call, given: CancelInput) -> Result[shapes.OrderShape]:
+async def cancel_order(call: Call, given: CancelOrderInput) -> Result[shapes.OrderShape]:
     """Cancel one of the caller's orders."""
     if not given.order_id.isprintable():  # PostgreSQL refuses a query with the character 0
         raise NoSuchOrder(f"no order {given.order_id[:80]!r}")
@@ -172,7 +172,7 @@ async def get_positions(call: Call, _given: NoArguments) -> Result[shapes.Positi
                 **opened(each.opened),
                 "price_time": None if each.price is None else iso(each.price.end),
                 "session": str(phase(parse(each.position.symbol), call.at)),
-                **each.doubt,  # type: ignore[typeddict-item]
+                **each.note_field,  # type: ignore[typeddict-item]
             }
             for each in holdings
         ],
@@ -223,7 +223,7 @@ TOOLS = (
     Tool(
         "cancel_order",
         "Cancel an open order.",
-        CancelInput,
+        CancelOrderInput,
         shapes.OrderShape,
         cancel_order,
         toolset="trading",

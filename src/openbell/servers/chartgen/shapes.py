@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from openbell.market.sessions import SESSIONS
 from openbell.market.timeframes import SHORT, Timeframe, name_of, parse_timeframe
 from openbell.protocol.numbers import Exact
-from openbell.protocol.stated import Stated
+from openbell.protocol.source_fields import Stated
 from openbell.protocol.tool import whole
 
 TIMEFRAMES = SHORT
@@ -77,7 +77,7 @@ class ParameterShape(TypedDict):
     choices: NotRequired[list[str]]
 
 
-class IndicatorShape(TypedDict):
+class CatalogueEntryShape(TypedDict):
     """One entry of the catalogue; the last three fields with name or detail only."""
 
     name: str
@@ -95,7 +95,7 @@ class IndicatorShape(TypedDict):
 class CatalogueResponse(TypedDict):
     """The catalogue, or one entry of it."""
 
-    indicators: list[IndicatorShape]
+    indicators: list[CatalogueEntryShape]
     total: Annotated[int, Field(description="indicators in the catalogue")]
 
 
@@ -129,7 +129,7 @@ class CrossingShape(TypedDict):
     since: NotRequired[Annotated[str, Field(description="without a cross: the first bar looked at")]]
 
 
-class Compared(TypedDict):
+class ComparedShape(TypedDict):
     """The crossings of the lines."""
 
     crossings: NotRequired[list[CrossingShape]]
@@ -192,7 +192,7 @@ class Hours(TypedDict):
     hours_note: NotRequired[Annotated[str, Field(description="what session regular left out or could not change")]]
 
 
-class IndicatorsResponse(Stated, Hours, Compared):
+class IndicatorsResponse(Stated, Hours, ComparedShape):
     """The last values of several indicators, by the names in the request."""
 
     symbol: str

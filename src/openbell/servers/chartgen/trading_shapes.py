@@ -11,9 +11,9 @@ from typing_extensions import TypedDict
 from openbell.market.clock import iso
 from openbell.market.digits import average, significant
 from openbell.protocol.numbers import Exact
-from openbell.protocol.opened import Opened, Precision
 from openbell.protocol.pages import Pagination
-from openbell.protocol.stated import StatedOfAccount
+from openbell.protocol.position_times import Opened, Precision
+from openbell.protocol.source_fields import StatedOfAccount
 from openbell.servers.chartgen.received import ReceivedShape
 from openbell.trading import amounts
 from openbell.trading.alerts import Alert, AlertProgress
@@ -111,7 +111,7 @@ class OrdersResponse(StatedOfAccount):
     account: Literal["paper", "live"]
 
 
-class PositionShape(Opened):
+class HeldPositionShape(Opened):
     """One open position."""
 
     symbol: str
@@ -128,7 +128,7 @@ class PositionShape(Opened):
 class PositionsResponse(StatedOfAccount):
     """Open positions."""
 
-    positions: list[PositionShape]
+    positions: list[HeldPositionShape]
     account: Literal["paper", "live"]
 
 
@@ -222,7 +222,7 @@ class SubscriptionsResponse(TypedDict):
     queued: int
 
 
-class UnsubscribedResponse(TypedDict):
+class UnsubscribedPushResponse(TypedDict):
     """Whether a subscription was ended."""
 
     unsubscribed: bool

@@ -14,10 +14,10 @@ from openbell.market.foreign_text import without_invisible
 from openbell.market.nearest import did_you_mean
 from openbell.protocol.call import Call, Result
 from openbell.protocol.foreign import Foreign, mark
+from openbell.protocol.json_arguments import Anything, require_storable
 from openbell.protocol.numbers import Exact
 from openbell.protocol.pages import Pagination, pagination
 from openbell.protocol.session import Scope
-from openbell.protocol.storable import Anything, require_storable
 from openbell.protocol.tool import Absent, Arguments, Effect, Reads, Tool, without_default
 from openbell.trading.request import InvalidAction, InvalidConfidence, ReasoningTooLong
 

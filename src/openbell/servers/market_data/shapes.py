@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from openbell.market.timeframes import Timeframe
 from openbell.protocol.numbers import Computed, Exact
 from openbell.protocol.pages import Pagination
-from openbell.protocol.stated import Stated
+from openbell.protocol.source_fields import Stated
 
 CANDLES = {
     "1m": Timeframe.M1,
@@ -93,7 +93,7 @@ class ExtendedShape(TypedDict):
     change_pct: Computed | None
 
 
-class Price(Stated):
+class PriceShape(Stated):
     """The current price and its changes in per cent; null if there was no price at the earlier time."""
 
     price: Exact
@@ -123,7 +123,7 @@ class Price(Stated):
     timestamp: Annotated[str, Field(description="of the price; as_of is the time of the answer")]
 
 
-class Window(TypedDict):
+class WindowShape(TypedDict):
     """The closed bars that were measured."""
 
     timeframe: str
@@ -149,4 +149,4 @@ class VolatilityAnswer(Stated):
     low: Exact
     low_time: str
     last_close: Exact
-    window: Window
+    window: WindowShape

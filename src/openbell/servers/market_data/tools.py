@@ -30,7 +30,7 @@ from openbell.market.provenance import BarFacts
 from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.pages import pagination
-from openbell.protocol.stated import stated
+from openbell.protocol.source_fields import stated
 from openbell.protocol.tool import Arguments, Reads, Tool
 from openbell.servers.market_data import shapes
 
@@ -94,12 +94,12 @@ def _candles(bars: Bars, facts: BarFacts) -> list[shapes.Candle]:
     ]
 
 
-async def get_current_price(call: Call, given: PriceInput) -> Result[shapes.Price]:
+async def get_current_price(call: Call, given: PriceInput) -> Result[shapes.PriceShape]:
     """Return the newest close. Raises `StaleData` if it is too old."""
     instrument = parse(given.symbol)
     quote = await call.desk.quotes.quote(instrument)
     facts, before = await call.desk.facts(quote.bar), quote.previous
-    price: shapes.Price = {
+    price: shapes.PriceShape = {
         "price": quote.price,
         "change_1h": quote.change_1h,
         "change_24h": quote.change_24h,
@@ -220,7 +220,7 @@ TOOLS = (
             "regular close, and extended_hours apart."
         ),
         arguments=PriceInput,
-        returns=shapes.Price,
+        returns=shapes.PriceShape,
         handler=get_current_price,
         toolset="market",
         reads=Reads.BARS,

@@ -8,9 +8,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from openbell.protocol.numbers import Computed, Exact
-from openbell.protocol.opened import Opened
 from openbell.protocol.pages import Pagination
-from openbell.protocol.stated import Stated, StatedOfAccount
+from openbell.protocol.position_times import Opened
+from openbell.protocol.source_fields import Stated, StatedOfAccount
 
 
 class ExitShape(TypedDict):

@@ -22,9 +22,9 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import did_you_mean
 from openbell.market.sessions import phase
 from openbell.protocol.call import Basis, Call, Result, on_prices
-from openbell.protocol.opened import opened
 from openbell.protocol.pages import pagination
-from openbell.protocol.stated import stated, stated_of_account
+from openbell.protocol.position_times import opened
+from openbell.protocol.source_fields import stated, stated_of_account
 from openbell.protocol.tool import Absent, Arguments, NoArguments, Reads, Tool, without_default
 from openbell.servers.portfolio import shapes
 from openbell.trading import amounts
@@ -34,7 +34,7 @@ from openbell.trading.orders import Order, Side
 from openbell.trading.request import InvalidSide, InvalidSize, refuse_foreign_money
 
 if TYPE_CHECKING:
-    from openbell.desk.orders.portfolio import Holding
+    from openbell.desk.orders.portfolio import ValuedHolding
 
 _EXITS = 5
 """Working orders that a position lists."""
@@ -82,7 +82,7 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.Posi
             **opened(each.opened),
             "price_time": None if each.price is None else iso(each.price.end),
             "session": str(phase(parse(each.position.symbol), call.at)),
-            **each.doubt,  # type: ignore[typeddict-item]
+            **each.note_field,  # type: ignore[typeddict-item]
         }
         for each in found[given.offset : given.offset + given.limit]
     ]
@@ -96,7 +96,7 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.Posi
     return Result(page, on_prices((each.price for each in holdings), next((h.note for h in holdings if h.note), None)))
 
 
-def _exit(order: Order, holding: Holding) -> shapes.ExitShape:
+def _exit(order: Order, holding: ValuedHolding) -> shapes.ExitShape:
     price, level = holding.price, order.limit_price if order.stop_price is None else order.stop_price
     paid, closed = holding.position.average_price, -order.side.sign * order.remaining
     away = None if level is None or price is None else amounts.share((level - price.value) * 100, price.value)

@@ -6,7 +6,7 @@ from typing import Annotated, NotRequired
 
 from pydantic import Field
 
-from openbell.desk.research.strategies.opinions import METRICS, Ranked, outdated_note
+from openbell.desk.research.strategies.strategy_advice import METRICS, Ranked, outdated_note
 from openbell.market.clock import iso
 from openbell.market.errors import CallTimeout, DataError, InvalidSymbol, StoreError, UnknownSymbol
 from openbell.market.instruments import parse
@@ -15,7 +15,7 @@ from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.foreign import Foreign
 from openbell.protocol.numbers import Computed, Exact
 from openbell.protocol.pages import Pagination, pagination
-from openbell.protocol.stated import Stated, stated
+from openbell.protocol.source_fields import Stated, stated
 from openbell.protocol.tool import Arguments, Reads, Tool
 from openbell.servers.spec_marks import mark_spec
 from openbell.strategies.consensus import Action, Opinion

@@ -10,18 +10,18 @@ from typing_extensions import TypedDict
 
 from openbell.desk.orders.decisions import LONGEST_REASONING
 from openbell.desk.research.strategies.catalogue import SOURCES, STATUSES, SpecStanding
-from openbell.desk.research.strategies.figures import Figures
-from openbell.desk.research.strategies.opinions import outdated_note
+from openbell.desk.research.strategies.figures import StrategyFigures
+from openbell.desk.research.strategies.strategy_advice import outdated_note
 from openbell.market.errors import CallTimeout, InvalidParameter, Refused, StoreError
 from openbell.market.foreign_text import without_invisible
 from openbell.market.nearest import did_you_mean
 from openbell.market.provenance import BarFacts
 from openbell.protocol.call import Basis, Call, Result
 from openbell.protocol.foreign import Foreign, mark
+from openbell.protocol.json_arguments import require_storable
 from openbell.protocol.numbers import Computed
 from openbell.protocol.pages import Pagination, pagination
 from openbell.protocol.session import Scope
-from openbell.protocol.storable import require_storable
 from openbell.protocol.tool import Absent, Arguments, Effect, Reads, Tool, without_default
 from openbell.protocol.truth import data_source
 from openbell.servers.spec_marks import mark_spec
@@ -219,7 +219,7 @@ async def get_implementations(call: Call, given: ImplementationsInput) -> Result
     return Result(page, _basis(found.facts, found.outdated, found.pending), partial=found.pending is not None)
 
 
-def _implementation(made: Implementation, figures: Figures | None) -> ImplementationItem:
+def _implementation(made: Implementation, figures: StrategyFigures | None) -> ImplementationItem:
     forward = None if figures is None else figures.forward
     item: ImplementationItem = {
         "impl_id": made.id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from openbell.desk.importing.layout import Block, Format, Layout, Sample
+from openbell.desk.importing.layout import Format, Layout, Sample, TableBlock
 from openbell.market.timeframes import SHORT
 
 _NAME = re.compile(r"(?P<symbol>[A-Z0-9]{5,20})-(?P<timeframe>\d+[mhdw])-\d{4}-\d\d(?:-\d\d)?\.(?:csv|zip)", re.ASCII)
@@ -23,7 +23,7 @@ def _recognise(sample: Sample) -> Layout | None:
     match = _NAME.fullmatch(sample.name)
     return Layout(
         (0,),
-        (Block(1, 2, 3, 4, 5, symbol=match["symbol"] if match else None),),
+        (TableBlock(1, 2, 3, 4, 5, symbol=match["symbol"] if match else None),),
         skip=int(header),
         timeframe=SHORT.get(match["timeframe"]) if match else None,
         width=_WIDTH,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from openbell.desk.importing.layout import Block, Format, Layout, Sample, is_number
+from openbell.desk.importing.layout import Format, Layout, Sample, TableBlock, is_number
 from openbell.desk.importing.naming import currencies_in
 
 _PREFIX = "DAT_ASCII_"
@@ -22,7 +22,7 @@ def _recognise(sample: Sample) -> Layout | None:
     row = [cell.strip() for cell in sample.rows[0]]
     if len(row) != _WIDTH or not _TIME.fullmatch(row[0]) or not all(map(is_number, row[1:])):
         return None
-    block = Block(1, 2, 3, 4, 5, symbol=currencies_in(sample.name.removeprefix(_PREFIX)))
+    block = TableBlock(1, 2, 3, 4, 5, symbol=currencies_in(sample.name.removeprefix(_PREFIX)))
     return Layout((0,), (block,), skip=0, zone="UTC-5", width=_WIDTH, notes=(_NOTE,))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from openbell.desk.importing.layout import Block, Format, Layout, Sample, is_number
+from openbell.desk.importing.layout import Format, Layout, Sample, TableBlock, is_number
 from openbell.desk.importing.naming import timeframe_of
 
 _NAME = re.compile(r"(?P<pair>[A-Z0-9]{5,15})_(?P<minutes>\d{1,5})\.csv", re.ASCII)
@@ -24,7 +24,7 @@ def _spell(name: str) -> str:
 
 def _recognise(sample: Sample) -> Layout | None:
     if sample.names == _BARE:
-        return Layout((0,), (Block(1, 2, 3, 4, 6),), width=len(_BARE))
+        return Layout((0,), (TableBlock(1, 2, 3, 4, 6),), width=len(_BARE))
     if not sample.rows or sample.has_header():
         return None
     row = [cell.strip() for cell in sample.rows[0]]
@@ -33,7 +33,7 @@ def _recognise(sample: Sample) -> Layout | None:
     match = _NAME.fullmatch(sample.name)
     return Layout(
         (0,),
-        (Block(1, 2, 3, 4, 5, symbol=match["pair"] if match else None),),
+        (TableBlock(1, 2, 3, 4, 5, symbol=match["pair"] if match else None),),
         skip=0,
         timeframe=timeframe_of(match["minutes"]) if match else None,
         width=_WIDTH,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openbell.desk.importing.formats.yahoo import spell
-from openbell.desk.importing.layout import ALIASES, PRICES, TIME_NAMES, Block, Format, Layout, Sample, is_number
+from openbell.desk.importing.layout import ALIASES, PRICES, TIME_NAMES, Format, Layout, Sample, TableBlock, is_number
 from openbell.market.errors import InvalidParameter, InvalidSymbol
 from openbell.market.instruments import AssetClass, parse
 from openbell.market.provenance import Adjustment
@@ -75,11 +75,11 @@ def _are_fields(names: list[str]) -> bool:
     return lower.issuperset(PRICES)
 
 
-def _block(ticker: str, columns: dict[str, int]) -> Block:
+def _block(ticker: str, columns: dict[str, int]) -> TableBlock:
     if lacks := [field for field in PRICES if field not in columns]:
         raise InvalidParameter(f"missing column {', '.join(lacks)} of {ticker}")
     opened, high, low, close = (columns[field] for field in PRICES)
-    return Block(opened, high, low, close, columns.get("volume"), columns.get("adjusted"), ticker)
+    return TableBlock(opened, high, low, close, columns.get("volume"), columns.get("adjusted"), ticker)
 
 
 FORMAT = Format("yfinance", "three header lines (Price, Ticker, Date) for one or many tickers", _recognise, rank=10)

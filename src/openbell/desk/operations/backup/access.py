@@ -14,7 +14,7 @@ from openbell.stores.sqlite_connections import copy_database, open_reader
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class AccessCopy:
     """What is valid in a database of users and tokens: names by a key that differs after every change."""
 
     users: dict[str, str]
@@ -22,9 +22,9 @@ class Access:
     consents: dict[str, str]
     """Users by the id of what they have granted to a client."""
 
-    def besides(self, other: Access) -> Access:
+    def besides(self, other: AccessCopy) -> AccessCopy:
         """Returns what is valid here and not there."""
-        return Access(
+        return AccessCopy(
             _besides(self.users, other.users),
             _besides(self.tokens, other.tokens),
             _besides(self.consents, other.consents),
@@ -35,7 +35,7 @@ class Access:
         return bool(self.users or self.tokens or self.consents)
 
 
-NOTHING = Access({}, {}, {})
+NOTHING = AccessCopy({}, {}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class RestoredAccess:
 
     from_backup: bool
     """Whether those of the backup are valid, as they were when it was made."""
-    differs: Access
+    differs: AccessCopy
     """What is valid in the backup alone: it is valid again, or not used."""
     unreadable: str | None = None
     """Why those of the old home could not be kept."""
@@ -71,7 +71,7 @@ def put_access(old_home: Path, building: Path, *, keep_tokens: bool) -> Restored
     return RestoredAccess(False, copied.besides(known), unreadable)
 
 
-def _read(path: Path) -> Access:
+def _read(path: Path) -> AccessCopy:
     """Returns what is valid in a database; nothing if it does not exist or cannot be read."""
     if not path.exists():
         return NOTHING
@@ -86,7 +86,7 @@ def _read(path: Path) -> Access:
             consents = dict(db.execute(granted, (now,)))
     except sqlite3.Error:
         return NOTHING
-    return Access(users, tokens, consents)
+    return AccessCopy(users, tokens, consents)
 
 
 def _besides(mine: dict[str, str], others: dict[str, str]) -> dict[str, str]:

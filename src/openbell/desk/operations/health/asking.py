@@ -20,9 +20,9 @@ from openbell.desk.operations.health.report import (
     FAILING,
     UNKNOWN,
     WORKING,
-    Figures,
-    Health,
-    Part,
+    HealthFigures,
+    HealthPart,
+    HealthSnapshot,
     read_payload,
 )
 from openbell.desk.orders.halt_file import HALT_FILE, HaltFile
@@ -38,7 +38,7 @@ _PARTS = ("records", "bars", "feed", "collector", "engine", "gateway", "webhooks
 _NOBODY = "no process runs this desk: openbell up starts one"
 
 
-def ask(settings: Settings) -> Health:
+def ask(settings: Settings) -> HealthSnapshot:
     """Returns the health of the desk of these settings, from the process that runs it."""
     file = gateway_file.read(settings.home)
     if file is not None:
@@ -48,7 +48,7 @@ def ask(settings: Settings) -> Health:
     return _down(settings.home, _NOBODY)
 
 
-def _ask(home: Path, file: gateway_file.GatewayFile) -> Health:
+def _ask(home: Path, file: gateway_file.GatewayFile) -> HealthSnapshot:
     request = secrets.token_hex(12)
     try:
         answer = get(file.url + PATH, {"X-Request-ID": request, **file.proof(request)}, seconds=_SECONDS)
@@ -63,7 +63,7 @@ def _ask(home: Path, file: gateway_file.GatewayFile) -> Health:
         return _down(home, f"{file.url} did not answer as this version does ({type(error).__name__})")
 
 
-def _ask_openly(settings: Settings) -> Health:
+def _ask_openly(settings: Settings) -> HealthSnapshot:
     """Ask a gateway that has written no file, because it is read-only or listens on an address of the network only."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104 - compared, not bound
     url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
@@ -76,23 +76,23 @@ def _ask_openly(settings: Settings) -> Health:
     except (OSError, http.client.HTTPException, ValueError, TypeError, KeyError):
         return _down(settings.home, f"no process answers on {url}: openbell up starts one")
     why = "the gateway is read-only or listens on the network only: ask /health with a token of scope admin"
-    parts = {name: Part(UNKNOWN, why) for name in _PARTS} | {name: Part(FAILING) for name in failing}
-    parts["gateway"] = Part(WORKING, "answers")
+    parts = {name: HealthPart(UNKNOWN, why) for name in _PARTS} | {name: HealthPart(FAILING) for name in failing}
+    parts["gateway"] = HealthPart(WORKING, "answers")
     state = DEGRADED if failing else WORKING
     return _report(settings.home, state, f"{url} answers; not known: {why}", parts)
 
 
-def unreadable_settings(home: Path, text: str) -> Health:
+def unreadable_settings(home: Path, text: str) -> HealthSnapshot:
     """Returns the report on a desk whose settings are invalid: nobody can be asked, and no desk can start with them."""
     found = _down(home, f"the settings are invalid: {text}")
-    return replace(found, parts={**found.parts, "settings": Part(FAILING, text)})
+    return replace(found, parts={**found.parts, "settings": HealthPart(FAILING, text)})
 
 
-def _down(home: Path, text: str) -> Health:
-    unknown = Part(UNKNOWN, "not known: no process answers; openbell doctor looks at the stores itself")
+def _down(home: Path, text: str) -> HealthSnapshot:
+    unknown = HealthPart(UNKNOWN, "not known: no process answers; openbell doctor looks at the stores itself")
     return _report(home, DOWN, text, dict.fromkeys(_PARTS, unknown))
 
 
-def _report(home: Path, state: str, text: str, parts: dict[str, Part]) -> Health:
-    figures = Figures(free_bytes=machine.free_bytes(home)).with_halt(HaltFile(home / HALT_FILE).read())
-    return Health(state, text, iso(int(time.time())), str(home), machine.versions(), None, parts, figures)
+def _report(home: Path, state: str, text: str, parts: dict[str, HealthPart]) -> HealthSnapshot:
+    figures = HealthFigures(free_bytes=machine.free_bytes(home)).with_halt(HaltFile(home / HALT_FILE).read())
+    return HealthSnapshot(state, text, iso(int(time.time())), str(home), machine.versions(), None, parts, figures)

@@ -1,4 +1,4 @@
-"""Looks at the parts of the desk in this process, at intervals and when asked, and reports them as one `Health`."""
+"""Looks at the parts of the desk in this process, at intervals and when asked, and reports them as one `HealthSnapshot`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openbell.desk.events.checks import Check, Checks, Outage
-from openbell.desk.events.supervision import State, Supervisor, WorkStatus
+from openbell.desk.events.supervision import Supervisor, WorkState, WorkStatus
 from openbell.desk.operations.health import machine
 from openbell.desk.operations.health.figures import (
     COLLECTOR,
@@ -22,15 +22,23 @@ from openbell.desk.operations.health.figures import (
     market_phases,
     record_figures,
 )
-from openbell.desk.operations.health.report import DEGRADED, FAILING, OFF, WORKING, Figures, Health, Part
+from openbell.desk.operations.health.report import (
+    DEGRADED,
+    FAILING,
+    OFF,
+    WORKING,
+    HealthFigures,
+    HealthPart,
+    HealthSnapshot,
+)
 from openbell.market.clock import iso
 from openbell.market.instruments import Instrument
 
 if TYPE_CHECKING:
-    from openbell.desk.bars.collector import Status as CollectorStatus
+    from openbell.desk.bars.collector import CollectorStatus
     from openbell.desk.bars.service import BarService
     from openbell.desk.bars.watchlist import WatchlistFile
-    from openbell.desk.orders.engine import Status as EngineStatus
+    from openbell.desk.orders.engine import EngineStatus
     from openbell.desk.orders.halt_file import HaltFile
     from openbell.desk.settings import Settings
     from openbell.market.clock import Clock
@@ -76,7 +84,7 @@ class DeskHealth:
         """Since when each part fails that has no check of its own."""
         self._records = Question(lambda: record_figures(sources.records()), RecordFigures())
         self._bars = Question(lambda: bar_figures(sources.store()), BarFigures())
-        self.last: Health | None = None
+        self.last: HealthSnapshot | None = None
         """The result of the last look."""
 
     async def run(self) -> None:
@@ -89,7 +97,7 @@ class DeskHealth:
         """Note no outages from now on."""
         self.checks.close()
 
-    async def look(self) -> Health:
+    async def look(self) -> HealthSnapshot:
         """Returns the current health. Takes about 1.5 s at most, whatever does not answer."""
         await self.checks.failing()
         # The buffer of a database is in the home: it answers while that does not.
@@ -102,7 +110,7 @@ class DeskHealth:
             parts["disk"] = low
         failing = {name: part for name, part in parts.items() if part.state == FAILING}
         text = "; ".join(f"{name}: {part}" for name, part in failing.items()) or "every part works"
-        self.last = Health(
+        self.last = HealthSnapshot(
             state=DEGRADED if failing else WORKING,
             text=text,
             at=iso(int(time.time())),
@@ -116,7 +124,7 @@ class DeskHealth:
 
     # Parts
 
-    def _parts(self) -> dict[str, Part]:
+    def _parts(self) -> dict[str, HealthPart]:
         return {
             "records": self._checked("records", "PostgreSQL" if self._sources.settings.database_url else "SQLite"),
             "bars": self._checked("bars", self._sources.settings.store_backend.title),
@@ -132,71 +140,73 @@ class DeskHealth:
         """Returns the names of background work that has raised an unexpected exception, and is no part of its own."""
         own = {"collector", "engine", "gateway", "webhooks"}
         statuses = self._sources.supervisor.statuses()
-        return (name for name, each in statuses.items() if each.state is State.FAILED and name not in own)
+        return (name for name, each in statuses.items() if each.state is WorkState.FAILED and name not in own)
 
-    def _supervised(self, name: str, text: str) -> Part:
+    def _supervised(self, name: str, text: str) -> HealthPart:
         """Returns the state of background work that has no status of its own; `text` says what it does when it works."""
         status = self._sources.supervisor.statuses().get(name)
-        return self._failing(name, f"{status}" if status is not None and status.fails else None) or Part(WORKING, text)
+        return self._failing(name, f"{status}" if status is not None and status.fails else None) or HealthPart(
+            WORKING, text
+        )
 
-    def _checked(self, name: str, kind: str) -> Part:
+    def _checked(self, name: str, kind: str) -> HealthPart:
         outage = self.checks.outages.get(name)
-        return Part(WORKING, kind) if outage is None else _failed(outage)
+        return HealthPart(WORKING, kind) if outage is None else _failed(outage)
 
-    def _failing(self, name: str, text: str | None) -> Part | None:
+    def _failing(self, name: str, text: str | None) -> HealthPart | None:
         """Returns the part if `text` tells why it fails, with the time since when; None if it does not fail."""
         if text is None:
             self._since.pop(name, None)
             return None
         return _failed(Outage(text, self._since.setdefault(name, time.time())))
 
-    def _feed(self) -> Part:
+    def _feed(self) -> HealthPart:
         name = self._sources.settings.feed
         failures = list(self._sources.bars().history.unreachable.values())
         silence = self._silence()
         text = failures[0].message if failures else None
         if text is None and silence > LATE:
             text = "no new minutes, and a watched market is open"
-        return self._failing("feed", text) or Part(WORKING, name)
+        return self._failing("feed", text) or HealthPart(WORKING, name)
 
-    def _collector(self) -> Part:
+    def _collector(self) -> HealthPart:
         if self.collector is None:
-            return Part(OFF, "not part of this process")
+            return HealthPart(OFF, "not part of this process")
         text = f"{self.collector}"
-        return self._failing("collector", text if self.collector.fails else None) or Part(WORKING, text)
+        return self._failing("collector", text if self.collector.fails else None) or HealthPart(WORKING, text)
 
-    def _engine(self) -> Part:
+    def _engine(self) -> HealthPart:
         status = self._sources.engine()
         if status is None:
-            return Part(OFF, "read-only, or the clock is not the present")
+            return HealthPart(OFF, "read-only, or the clock is not the present")
         faults = list(status.failing.faults())
         more = f"; {len(faults) - 1} more" if len(faults) > 1 else ""
         return self._work("engine", status, faults[0] + more if faults else None)
 
-    def _webhooks(self) -> Part:
-        if self.sender is None or self.sender.state is State.OFF:
-            return Part(OFF, "not part of this process" if self.sender is None else f"{self.sender}")
+    def _webhooks(self) -> HealthPart:
+        if self.sender is None or self.sender.state is WorkState.OFF:
+            return HealthPart(OFF, "not part of this process" if self.sender is None else f"{self.sender}")
         return self._work("webhooks", self.sender)
 
-    def _work(self, name: str, status: WorkStatus, fault: str | None = None) -> Part:
+    def _work(self, name: str, status: WorkStatus, fault: str | None = None) -> HealthPart:
         """Returns the state of work on the records, which cannot go on without them. `fault` is what else fails in it."""
         if status.fails:
             fault = f"{status}"
         elif "records" in self.checks.outages:
             fault = "waiting for the records"
-        return self._failing(name, fault) or Part(WORKING, f"{status}")
+        return self._failing(name, fault) or HealthPart(WORKING, f"{status}")
 
-    def _low_space(self, figures: Figures) -> Part | None:
+    def _low_space(self, figures: HealthFigures) -> HealthPart | None:
         free = figures.free_bytes
         low = free is not None and free < machine.LOW_SPACE
         return self._failing(_SPACE, f"{free or 0:,} bytes are free on the disk of the home" if low else None)
 
     # Figures
 
-    def _collected(self) -> Figures:
+    def _collected(self) -> HealthFigures:
         sources, found, bars = self._sources, self._records.answer, self._bars.answer
         through = self.collector.through if self.collector else 0
-        return Figures(
+        return HealthFigures(
             lag_seconds=self._lag(),
             through=iso(through) if through else None,
             markets=market_phases(sources.clock.epoch()),
@@ -236,5 +246,5 @@ class DeskHealth:
         return (each for each in self._sources.watchlist.read().instruments if feed.supports(each))
 
 
-def _failed(outage: Outage) -> Part:
-    return Part(FAILING, outage.reason, iso(int(outage.since)))
+def _failed(outage: Outage) -> HealthPart:
+    return HealthPart(FAILING, outage.reason, iso(int(outage.since)))

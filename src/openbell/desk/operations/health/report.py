@@ -16,7 +16,7 @@ EXIT_CODES = {WORKING: 0, DEGRADED: 1, DOWN: 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class HealthPart:
     """The state of one part."""
 
     state: str
@@ -30,7 +30,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class HealthFigures:
     """Figures to watch. None: not known."""
 
     lag_seconds: float | None = None
@@ -57,13 +57,13 @@ class Figures:
     halt_unknown: bool = False
     """True if nobody can tell whether trading is halted."""
 
-    def with_halt(self, halt: Halt | None) -> Figures:
+    def with_halt(self, halt: Halt | None) -> HealthFigures:
         """Returns the figures with a halt."""
         return self if halt is None else replace(self, halted=str(halt), halt_unknown=not halt.known)
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class HealthSnapshot:
     """The health of a desk at one moment."""
 
     state: str
@@ -74,11 +74,11 @@ class Health:
     versions: dict[str, str]
     process: int | None
     """The id of the process that runs the desk."""
-    parts: dict[str, Part]
-    figures: Figures
+    parts: dict[str, HealthPart]
+    figures: HealthFigures
 
     @property
-    def failing(self) -> dict[str, Part]:
+    def failing(self) -> dict[str, HealthPart]:
         """The parts that fail."""
         return {name: part for name, part in self.parts.items() if part.state == FAILING}
 
@@ -87,10 +87,10 @@ class Health:
         return asdict(self)
 
 
-def read_payload(payload: dict[str, Any]) -> Health:
+def read_payload(payload: dict[str, Any]) -> HealthSnapshot:
     """Returns the report of `Health.payload`. Raises `KeyError`, `TypeError` or `ValueError` for anything else."""
-    parts = {str(name): Part(**part) for name, part in payload["parts"].items()}
-    found = Health(**{**payload, "parts": parts, "figures": Figures(**payload["figures"])})
+    parts = {str(name): HealthPart(**part) for name, part in payload["parts"].items()}
+    found = HealthSnapshot(**{**payload, "parts": parts, "figures": HealthFigures(**payload["figures"])})
     if found.state not in EXIT_CODES:
         raise ValueError(found.state)
     return found

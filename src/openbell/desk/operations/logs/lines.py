@@ -24,7 +24,7 @@ def _escape(found: re.Match[str]) -> str:
     return json.dumps(found.group())[1:-1]
 
 
-class Line(logging.Formatter):
+class LogLine(logging.Formatter):
     """Formats events as `TIME LEVEL LOGGER: MESSAGE`; a traceback follows the message in the same line."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -51,7 +51,7 @@ class Line(logging.Formatter):
         return self._secrets.sub("***", text) if self._secrets else text
 
 
-class JsonLine(Line):
+class JsonLine(LogLine):
     """Formats events as JSON objects with time, level, logger, message and, if there is one, traceback."""
 
     def format(self, record: logging.LogRecord) -> str:

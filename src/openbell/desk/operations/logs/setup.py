@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from openbell.desk.operations.logs.json_stream import JsonStream, only_json_lines
-from openbell.desk.operations.logs.lines import JsonLine, Line
+from openbell.desk.operations.logs.lines import JsonLine, LogLine
 from openbell.desk.operations.logs.repeats import CountingHandler
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def start_log_of_child() -> None:
 
 
 def _start(form: str, level: str, levels: str, secrets: set[str]) -> None:
-    formatter = JsonLine(secrets) if form == "json" else Line(secrets)
+    formatter = JsonLine(secrets) if form == "json" else LogLine(secrets)
     stream = sys.stderr
     if isinstance(stream, JsonStream) and isinstance(formatter, JsonLine):
         stream.formatter, stream = formatter, stream.stream

@@ -48,7 +48,7 @@ class Failure(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class PictureAnswer:
     """A picture. `format` is what it is, whatever was asked for."""
 
     data: bytes
@@ -62,7 +62,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredPicture:
+class StoredPictureAnswer:
     """A picture at an address of the vendor."""
 
     url: str
@@ -147,7 +147,7 @@ def remaining_of(headers: Mapping[str, str]) -> int | None:
     return next((int(text) for text in found if text.isascii() and text.isdigit() and len(text) < 10), None)
 
 
-def picture_of(response: Response, asked: str, key: str, remaining: int | None) -> Picture:
+def picture_of(response: Response, asked: str, key: str, remaining: int | None) -> PictureAnswer:
     """Returns the picture of a response. Raises `VendorFailed` if it is none, or not a whole one."""
     if not response.kind.startswith("image/"):
         words = words_of(parse_json(response.body), key)
@@ -158,13 +158,13 @@ def picture_of(response: Response, asked: str, key: str, remaining: int | None) 
             if not response.body.rstrip(b"\0\r\n").endswith(end):
                 raise VendorFailed("the vendor sent only a part of a picture; try again", status=response.status)
             notes = () if name == asked else (f"{asked} was asked for, and the vendor sent {name}",)
-            return Picture(response.body, name, response.status, remaining, notes, stated_of(response, key))
+            return PictureAnswer(response.body, name, response.status, remaining, notes, stated_of(response, key))
     raise VendorFailed("the vendor sent a picture that is neither PNG nor JPEG", status=response.status)
 
 
 def stored_of(
     response: Response, asked: str, key: str, remaining: int | None, base: str, until: datetime
-) -> StoredPicture:
+) -> StoredPictureAnswer:
     """Returns the stored picture of a response. Raises `VendorFailed` if it is none.
 
     `base` is the address of the vendor, `until` the time at which its pictures expire if the response does not say so.
@@ -178,7 +178,7 @@ def stored_of(
     url = _checked_url(value["url"], key, base, response.status)
     size, etag = value.get("size"), value.get("etag")
     suffix = urlsplit(url).path.rpartition(".")[2].lower()
-    return StoredPicture(
+    return StoredPictureAnswer(
         url=url,
         format={"png": "png", "jpg": "jpeg", "jpeg": "jpeg"}.get(suffix, asked),
         expires_at=_expiry(value, until),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from openbell.desk.pictures.chart_image.directory_lists import Symbol
-from openbell.desk.pictures.chart_image.exchanges import CURRENCIES, EXCHANGES, LISTED, Exchange
+from openbell.desk.pictures.chart_image.exchanges import CURRENCIES, EXCHANGES, LISTED, VendorExchange
 from openbell.feeds.sim.universe import LISTINGS
 from openbell.market.errors import InvalidSymbol
 from openbell.market.instruments import CRYPTO_VENUES, FOREX_VENUES, STOCK_VENUES, AssetClass, Instrument, parse
@@ -29,7 +29,7 @@ async def known_instruments(bars: BarService, watchlist: WatchlistFile) -> list[
     return [*watched, *[each for each in others if each not in watched and await bars.known(each)]]
 
 
-def desk_exchanges(instruments: Iterable[Instrument]) -> tuple[Exchange, ...]:
+def desk_exchanges(instruments: Iterable[Instrument]) -> tuple[VendorExchange, ...]:
     """Returns the well-known exchanges of some instruments, sorted by type, then name."""
     known = list(instruments)
     found = [each for each in EXCHANGES.values() if any(_symbol(one, each.id) for one in known)]

@@ -11,7 +11,7 @@ from openbell.desk.bars.single_flight import SingleFlight
 from openbell.desk.pictures.chart_image.desk_instruments import desk_exchanges, desk_symbols
 from openbell.desk.pictures.chart_image.directory_lists import EXCHANGE_ID, Symbol, search
 from openbell.desk.pictures.chart_image.errors import VendorError, VendorRefused
-from openbell.desk.pictures.chart_image.exchanges import EXCHANGES, Exchange
+from openbell.desk.pictures.chart_image.exchanges import EXCHANGES, VendorExchange
 from openbell.desk.pictures.chart_image.pace import Timing
 from openbell.desk.pictures.chart_image.vendor import VendorClient
 from openbell.market.errors import InvalidParameter
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Listing(Generic[T]):
+class SymbolListing(Generic[T]):
     """A list, and where it comes from."""
 
     items: tuple[T, ...]
@@ -46,7 +46,7 @@ class FoundSymbols:
     """The first symbols of a search; `total` is how many there are."""
 
     exchange: str
-    listing: Listing[Symbol]
+    listing: SymbolListing[Symbol]
     total: int
 
 
@@ -64,15 +64,15 @@ class Directory:
         self._client = client
         self._timing = timing or Timing()
         self._flights = SingleFlight()
-        self._exchanges: dict[str, tuple[float, tuple[Exchange, ...]]] = {}
+        self._exchanges: dict[str, tuple[float, tuple[VendorExchange, ...]]] = {}
         self._symbols: dict[str, tuple[float, tuple[Symbol, ...]]] = {}
         """Lists by exchange, each with the monotonic time at which it came, the one used last at the end."""
 
-    async def exchanges(self) -> Listing[Exchange]:
+    async def exchanges(self) -> SymbolListing[VendorExchange]:
         """Returns all exchanges, sorted by type, then name. Raises `VendorError` if there is not even an older list."""
         client = self._client
         if client is None:
-            return Listing(desk_exchanges(await self._known()), DESK)
+            return SymbolListing(desk_exchanges(await self._known()), DESK)
         return await self._cached(self._exchanges, "", client.exchanges)
 
     async def symbols(self, exchange: str, text: str = "", limit: int = DEFAULT_LIMIT) -> FoundSymbols:
@@ -83,7 +83,7 @@ class Directory:
         code = self._checked(exchange, text, limit)
         listing = await self._listed(code)
         found = search(listing.items, text)
-        cut = Listing(tuple(found[:limit]), listing.source, listing.age, listing.error)
+        cut = SymbolListing(tuple(found[:limit]), listing.source, listing.age, listing.error)
         return FoundSymbols(code, cut, len(found))
 
     def _checked(self, exchange: str, text: str, limit: int) -> str:
@@ -96,14 +96,14 @@ class Directory:
             raise InvalidParameter(f"limit must be 1 to {LARGEST_LIMIT}, not {limit}")
         return code
 
-    async def _listed(self, code: str) -> Listing[Symbol]:
+    async def _listed(self, code: str) -> SymbolListing[Symbol]:
         client = self._client
         if client is None:
             instruments = await self._known()
             symbols = desk_symbols(instruments, code)
             if not symbols:
                 raise self._unknown(code, [each.id for each in desk_exchanges(instruments)])
-            return Listing(symbols, DESK)
+            return SymbolListing(symbols, DESK)
         try:
             return await self._cached(self._symbols, code, lambda: client.symbols(code))
         except VendorRefused as error:
@@ -117,11 +117,11 @@ class Directory:
 
     async def _cached(
         self, kept: dict[str, tuple[float, tuple[T, ...]]], code: str, fetch: Callable[[], Awaitable[tuple[T, ...]]]
-    ) -> Listing[T]:
+    ) -> SymbolListing[T]:
         """Returns a list that is at most an hour old; an older one if the vendor fails."""
         if code in kept and self._age(kept[code][0]) < FRESH_SECONDS:
             kept[code] = kept.pop(code)
-            return Listing(kept[code][1], VENDOR, self._age(kept[code][0]))
+            return SymbolListing(kept[code][1], VENDOR, self._age(kept[code][0]))
         try:
             items = await self._flights.run((id(kept), code), fetch)
         except VendorError as error:
@@ -130,12 +130,12 @@ class Directory:
             log.warning(
                 "a list of %s is used that is %.0f s old: %s", code or "exchanges", self._age(kept[code][0]), error
             )
-            return Listing(kept[code][1], VENDOR, self._age(kept[code][0]), error.message)
+            return SymbolListing(kept[code][1], VENDOR, self._age(kept[code][0]), error.message)
         kept.pop(code, None)
         kept[code] = (self._timing.monotonic(), items)
         while len(kept) > _KEPT:
             del kept[next(iter(kept))]
-        return Listing(items, VENDOR)
+        return SymbolListing(items, VENDOR)
 
     def _age(self, came: float) -> float:
         return self._timing.monotonic() - came

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from openbell.desk.pictures.chart_image.exchanges import Exchange, describe, type_of
+from openbell.desk.pictures.chart_image.exchanges import VendorExchange, describe, type_of
 from openbell.desk.pictures.chart_image.words import clean
 
 EXCHANGE_ID = re.compile(r"[A-Z0-9_.&-]{1,40}")
@@ -29,9 +29,9 @@ class Symbol:
     type: str
 
 
-def read_exchanges(items: Sequence[Any], key: str) -> tuple[Exchange, ...]:
+def read_exchanges(items: Sequence[Any], key: str) -> tuple[VendorExchange, ...]:
     """Returns the exchanges of a list of ids or objects, sorted by type, then name. Others are left out."""
-    found: dict[str, Exchange] = {}
+    found: dict[str, VendorExchange] = {}
     for item in items[:_MOST_SYMBOLS]:
         fields = item if isinstance(item, dict) else {"id": item}
         code = next(

@@ -23,7 +23,7 @@ from openbell.desk.pictures.chart_image.catalogue_documentation import (
 )
 from openbell.desk.pictures.chart_image.errors import VendorError, VendorFailed
 from openbell.desk.pictures.chart_image.files import replace_file
-from openbell.desk.pictures.chart_image.http import Request, VendorHttp
+from openbell.desk.pictures.chart_image.http import VendorHttp, VendorRequest
 from openbell.desk.pictures.chart_image.pace import Timing
 from openbell.desk.pictures.chart_image.page_facts import PageFacts, read_facts
 from openbell.desk.pictures.chart_image.vendor import FOLDER, call_seconds
@@ -135,7 +135,7 @@ class DocumentationService:
     async def _fetched(self) -> _Copy:
         """Returns the page. Raises `VendorError` if it is not the documentation."""
         path = "" if urlsplit(self._http.url).path else "/"
-        response = await self._http.send(Request("GET", path, _LARGEST, "text/html"), self._limit)
+        response = await self._http.send(VendorRequest("GET", path, _LARGEST, "text/html"), self._limit)
         if response.status != 200:
             raise VendorFailed(f"{self._http.host} answered with HTTP {response.status}", status=response.status)
         if response.kind not in {"text/html", "application/xhtml+xml"}:

@@ -11,7 +11,7 @@ from openbell.net.response import Response
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class VendorRequest:
     """A request, and the most bytes of a response to it."""
 
     method: str
@@ -29,7 +29,7 @@ class VendorHttp:
         self._http = HttpClient(url, headers, RequestBounds(connect=connect))
         self.url, self.host = self._http.url, self._http.host
 
-    async def send(self, request: Request, seconds: float) -> Response:
+    async def send(self, request: VendorRequest, seconds: float) -> Response:
         """Returns the response if all of it arrives in time. Raises `VendorUnreachable` and `VendorFailed`."""
         headers = {"Accept": request.accept} | ({} if request.body is None else {"Content-Type": "application/json"})
         bounds = replace(self._http.bounds, whole=max(0.001, seconds), largest=request.largest)
@@ -43,7 +43,7 @@ class VendorHttp:
             raise VendorFailed(f"{self.host} sent an encoded response", status=response.status)
         return response
 
-    def _failure(self, error: HttpFailed, request: Request) -> VendorError:
+    def _failure(self, error: HttpFailed, request: VendorRequest) -> VendorError:
         if error.fault is HttpFault.LARGE_BODY:
             return VendorFailed(f"{self.host} sent more than {request.largest:,} bytes", status=error.status)
         if not error.sent:

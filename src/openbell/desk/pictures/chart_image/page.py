@@ -35,7 +35,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PageBlock:
     """A part of a page. `kind` is heading, table, item, code or text."""
 
     kind: str
@@ -50,7 +50,7 @@ class Block:
         return self.rows[0][0]
 
 
-def read_page(html: str) -> list[Block]:
+def read_page(html: str) -> list[PageBlock]:
     """Returns the blocks of a page. Every text is a page, also a broken one."""
     reader = _Reader()
     reader.feed(_plain(html))
@@ -108,7 +108,7 @@ class _Reader(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.blocks: list[Block] = []
+        self.blocks: list[PageBlock] = []
         self._headings: dict[int, str] = {}
         self._kind = "text"
         self._text = _Text()
@@ -195,4 +195,4 @@ class _Reader(HTMLParser):
 
     def _add(self, kind: str, rows: tuple[tuple[Piece, ...], ...]) -> None:
         if len(self.blocks) < _MOST_BLOCKS:
-            self.blocks.append(Block(kind, rows, tuple(self._headings[level] for level in sorted(self._headings))))
+            self.blocks.append(PageBlock(kind, rows, tuple(self._headings[level] for level in sorted(self._headings))))

@@ -10,7 +10,7 @@ from typing import Any
 
 from openbell.charts.config.choices import INTERVALS, PLANS, PRESETS, STYLES, THEMES
 from openbell.charts.config.model import kind_of
-from openbell.desk.pictures.chart_image.page import Block, Piece, read_page
+from openbell.desk.pictures.chart_image.page import PageBlock, Piece, read_page
 
 PARAMETERS = {
     "intervals": ("interval", INTERVALS, re.compile(r"\d{1,3}[mhDWMY]")),
@@ -62,7 +62,7 @@ def read_facts(html: str, titles: frozenset[str]) -> PageFacts:
 
 
 def _value_lists(
-    blocks: Sequence[Block], word: str, known: tuple[str, ...], form: re.Pattern[str]
+    blocks: Sequence[PageBlock], word: str, known: tuple[str, ...], form: re.Pattern[str]
 ) -> Iterator[list[str]]:
     """Yields the values of a parameter: of the row of a table that it begins, or of the blocks under its heading."""
     named = {word, f"{word}s"}
@@ -92,7 +92,7 @@ def _values(pieces: Sequence[Piece], known: tuple[str, ...], form: re.Pattern[st
     return []
 
 
-def _read_limits(block: Block, limits: dict[str, dict[str, Any]]) -> None:
+def _read_limits(block: PageBlock, limits: dict[str, dict[str, Any]]) -> None:
     """Adds the limits of a table that has the plans in its first column or in its first row."""
     rows = [[piece.text for piece in row] for row in block.rows]
     if sum(text.upper() in PLANS for text in rows[0]) > 1:
@@ -137,7 +137,7 @@ def _number(text: str) -> int | None:
     return int(plain[1].replace(",", "")) if plain else None
 
 
-def _json_in(block: Block) -> Iterator[Any]:
+def _json_in(block: PageBlock) -> Iterator[Any]:
     """Yields the JSON values in a block of code: all of it, or the part between the outermost brackets."""
     text = block.piece.text if block.kind == "code" else ""
     if not 2 < len(text) <= _LONGEST_CODE:
@@ -154,7 +154,7 @@ def _json_in(block: Block) -> Iterator[Any]:
             return
 
 
-def _read_json(value: Any, block: Block, facts: PageFacts) -> None:
+def _read_json(value: Any, block: PageBlock, facts: PageFacts) -> None:
     """Adds studies and an example that a JSON value has."""
     for each in value if isinstance(value, list) else [value]:
         if not isinstance(each, dict):
@@ -180,7 +180,7 @@ def _read_study(study: dict[str, Any], facts: PageFacts) -> None:
                 kept.setdefault(key, default)
 
 
-def _read_titles(block: Block, titles: frozenset[str], studies: dict[str, dict[str, Any]]) -> None:
+def _read_titles(block: PageBlock, titles: frozenset[str], studies: dict[str, dict[str, Any]]) -> None:
     """Adds studies that a heading, a list or the first column of a table names."""
     if block.kind == "code":
         return

@@ -22,8 +22,8 @@ from openbell.charts.config.model import ChartConfig
 from openbell.charts.config.vendor_form import vendor_body
 from openbell.desk.pictures.chart_image.answers import (
     Failure,
-    Picture,
-    StoredPicture,
+    PictureAnswer,
+    StoredPictureAnswer,
     failure_of,
     picture_of,
     remaining_of,
@@ -39,8 +39,8 @@ from openbell.desk.pictures.chart_image.errors import (
     VendorRefused,
     VendorUnreachable,
 )
-from openbell.desk.pictures.chart_image.exchanges import Exchange
-from openbell.desk.pictures.chart_image.http import Request, VendorHttp
+from openbell.desk.pictures.chart_image.exchanges import VendorExchange
+from openbell.desk.pictures.chart_image.http import VendorHttp, VendorRequest
 from openbell.desk.pictures.chart_image.pace import Timing, pace_of
 from openbell.desk.pictures.chart_image.words import parse_json, words_of
 from openbell.desk.settings import Settings
@@ -91,21 +91,23 @@ class VendorClient:
         self._timing = timing or Timing()
         self._chance = chance or random.Random()  # noqa: S311 - spreads retries, decides nothing
 
-    async def draw(self, config: ChartConfig, now: datetime) -> Picture:
+    async def draw(self, config: ChartConfig, now: datetime) -> PictureAnswer:
         """Returns the picture of a config at a time. Raises `VendorError`."""
         body = _body(config, now)
-        response, left = await self._call(Request("POST", _CHART, _LARGEST_PICTURE, "image/*, application/json", body))
+        response, left = await self._call(
+            VendorRequest("POST", _CHART, _LARGEST_PICTURE, "image/*, application/json", body)
+        )
         return picture_of(response, config.format, self._key, left)
 
-    async def store(self, config: ChartConfig, now: datetime) -> StoredPicture:
+    async def store(self, config: ChartConfig, now: datetime) -> StoredPictureAnswer:
         """Returns the address at which the vendor keeps the picture of a config. Raises `VendorError`."""
         response, left = await self._call(
-            Request("POST", f"{_CHART}/storage", _LARGEST_STORED, body=_body(config, now))
+            VendorRequest("POST", f"{_CHART}/storage", _LARGEST_STORED, body=_body(config, now))
         )
         until = datetime.fromtimestamp(self._timing.wall(), UTC) + timedelta(days=self.plan.storage_days)
         return stored_of(response, config.format, self._key, left, self._http.url, until)
 
-    async def exchanges(self) -> tuple[Exchange, ...]:
+    async def exchanges(self) -> tuple[VendorExchange, ...]:
         """Returns the vendor's exchanges. Raises `VendorError`."""
         items = await self._list(_EXCHANGES, "exchanges")
         return _readable(await asyncio.to_thread(read_exchanges, items, self._key), items)
@@ -126,7 +128,7 @@ class VendorClient:
         return await self._listed(last, name)
 
     async def _listed(self, path: str, name: str) -> list[Any]:
-        response, _ = await self._call(Request("GET", path, _LARGEST_LIST))
+        response, _ = await self._call(VendorRequest("GET", path, _LARGEST_LIST))
         value = await asyncio.to_thread(parse_json, response.body)
         fields = [value.get(each) for each in ("payload", name, "data")] if isinstance(value, dict) else [value]
         for each in fields:
@@ -135,7 +137,7 @@ class VendorClient:
         words = words_of(value, self._key)
         raise VendorFailed(f"the vendor sent no list of {name}{': ' + words if words else ''}", status=response.status)
 
-    async def _call(self, request: Request) -> tuple[Response, int]:
+    async def _call(self, request: VendorRequest) -> tuple[Response, int]:
         """Returns the successful response, and how many requests are left of the day. Raises `VendorError`."""
         if not _KEY.fullmatch(self._key):
             raise KeyRefused
@@ -153,7 +155,7 @@ class VendorClient:
             await self._timing.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _attempt(self, request: Request, deadline: float) -> tuple[Response, int] | Failure:
+    async def _attempt(self, request: VendorRequest, deadline: float) -> tuple[Response, int] | Failure:
         """Send a request once, when the plan allows it. Raises `RateLimited` if that is after the deadline."""
         timing = self._timing
         now = timing.monotonic()

@@ -37,7 +37,7 @@ _LATE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class BarWindow:
     """Bars, of which the newest `count` are shown."""
 
     bars: Bars
@@ -47,7 +47,7 @@ class Window:
 
 async def window_of(
     service: BarService, config: ChartConfig, instrument: Instrument, timeframe: Timeframe, warm_up: int
-) -> Window:
+) -> BarWindow:
     """Returns the closed bars of a config's range, and `warm_up` bars before them. Raises `NoData` if none are shown.
 
     A bar is shown if it opens before the end of the range and contains its start or opens after it.
@@ -72,7 +72,7 @@ async def window_of(
             "choose a longer range or a shorter interval"
         )
     notes = [replace(found, bars=bars).note(count), _missing(bars, count, asked, config) if bounds else None]
-    return Window(bars, count, tuple(filter(None, notes)))
+    return BarWindow(bars, count, tuple(filter(None, notes)))
 
 
 class _Wanted(NamedTuple):

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from openbell.desk.bars.watchlist import WatchlistFile
-from openbell.desk.research.strategies.figures import Figures, FigureService, is_outdated
-from openbell.desk.research.strategies.opinions import OpinionService
+from openbell.desk.research.strategies.figures import FigureService, StrategyFigures, is_outdated
 from openbell.desk.research.strategies.searching import SearchService
-from openbell.desk.research.strategies.specs import KnownSpec, Origin, SpecService
+from openbell.desk.research.strategies.specs import KnownSpec, SpecOrigin, SpecService
+from openbell.desk.research.strategies.strategy_advice import StrategyAdvice
 from openbell.desk.settings.principals import OPERATOR
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import BarFacts
 from openbell.strategies.implementations import Implementation, ImplementationStatus
 
 _PENDING = "figures of {:,} of {:,} implementations are ready, the others are being computed: ask again"
-SOURCES = (*(each.value for each in Origin), "ALL")
+SOURCES = (*(each.value for each in SpecOrigin), "ALL")
 STATUSES = (*(each.value for each in ImplementationStatus), "ALL")
 
 
@@ -38,7 +38,7 @@ class SpecStanding:
 class ImplementationList:
     """A page of a spec's implementations."""
 
-    items: list[tuple[Implementation, Figures | None]]
+    items: list[tuple[Implementation, StrategyFigures | None]]
     """Figures are None if the spec has changed since, or there are no bars."""
     total: int
     by_status: dict[str, int]
@@ -67,7 +67,7 @@ class _Active:
     """The implementations that are not retired."""
 
     found: list[Implementation]
-    figures: dict[str, Figures]
+    figures: dict[str, StrategyFigures]
     pending: str | None
 
 
@@ -79,7 +79,7 @@ class Catalogue:
         specs: SpecService,
         searching: SearchService,
         figures: FigureService,
-        opinions: OpinionService,
+        opinions: StrategyAdvice,
         watchlist: WatchlistFile,
         settle: Callable[[], Awaitable[None]],
     ) -> None:
@@ -152,7 +152,7 @@ class Catalogue:
 
     async def _ready(
         self, principal: str, wanted: list[Implementation], seconds: float | None
-    ) -> tuple[dict[str, Figures], str | None]:
+    ) -> tuple[dict[str, StrategyFigures], str | None]:
         """Returns the figures that are ready within some seconds, and a note if these are not all."""
         figures, complete = await self._figures.ready(wanted, await self._opinions.specs(principal), seconds)
         return figures, None if complete else _PENDING.format(len(figures), len(wanted))
@@ -192,7 +192,7 @@ class Catalogue:
         return await self._specs.submit(principal, raw, reasoning)
 
 
-def _outdated(found: Iterable[Implementation], figures: Mapping[str, Figures]) -> list[Implementation]:
+def _outdated(found: Iterable[Implementation], figures: Mapping[str, StrategyFigures]) -> list[Implementation]:
     return [each for each in found if each.id in figures and is_outdated(each, figures[each.id])]
 
 

@@ -9,14 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from openbell.backtest.rules import Setup
+from openbell.desk.research.strategies.background_search import BackgroundSearch, SearchServices
 from openbell.desk.research.strategies.catalogue import Catalogue
 from openbell.desk.research.strategies.figures import FigureService
 from openbell.desk.research.strategies.following import StrategyFollower
 from openbell.desk.research.strategies.history import PerformanceService
-from openbell.desk.research.strategies.opinions import OpinionService, OpinionServices
 from openbell.desk.research.strategies.searching import SearchService
-from openbell.desk.research.strategies.seeding import Seeding, SeedingServices
 from openbell.desk.research.strategies.specs import SpecService, canonical_named
+from openbell.desk.research.strategies.strategy_advice import AdviceServices, StrategyAdvice
 from openbell.desk.research.workers import Workers
 from openbell.desk.settings.quotas import Quota
 from openbell.market.bars import Bars
@@ -135,11 +135,11 @@ class StrategyDesk:
         return FigureService(records, self._parts.bars(), self.workers, self.setup, writes=writes)
 
     @cached_property
-    def opinions(self) -> OpinionService:
+    def opinions(self) -> StrategyAdvice:
         """Rankings, signals and consensus."""
         settle = self._parts.settle_scenario
-        services = OpinionServices(self._parts.bars(), self.specs, self.searching, self.figures, settle)
-        return OpinionService(services, self._parts.answers_early, simulated=self._parts.settings.simulated)
+        services = AdviceServices(self._parts.bars(), self.specs, self.searching, self.figures, settle)
+        return StrategyAdvice(services, self._parts.answers_early, simulated=self._parts.settings.simulated)
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -189,11 +189,11 @@ class StrategyDesk:
         )
 
     @cached_property
-    def seeding(self) -> Seeding:
+    def seeding(self) -> BackgroundSearch:
         """The search in the background."""
         parts = self._parts
-        services = SeedingServices(self.specs, self.searching, self.figures, parts.bars(), self.background)
-        return Seeding(parts.records(), services, parts.watchlist, parts.hub, self.setup.costs)
+        services = SearchServices(self.specs, self.searching, self.figures, parts.bars(), self.background)
+        return BackgroundSearch(parts.records(), services, parts.watchlist, parts.hub, self.setup.costs)
 
     def start(self) -> None:
         """Search the watched series in the background, if this desk may write to the present's records."""

@@ -44,7 +44,7 @@ class PartFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class StrategyFigures:
     """How an implementation stands at the last closed bar."""
 
     until: int
@@ -74,26 +74,26 @@ class FigureService:
         self._workers = workers
         self._setup = setup
         self._writes = writes
-        self._computed: dict[str, tuple[object, Figures]] = {}
+        self._computed: dict[str, tuple[object, StrategyFigures]] = {}
         """By implementation, with the bars that they were computed from."""
-        self._behind: dict[frozenset[str], tuple[asyncio.Task[None], dict[str, Figures], set[str]]] = {}
+        self._behind: dict[frozenset[str], tuple[asyncio.Task[None], dict[str, StrategyFigures], set[str]]] = {}
         """What is computed in the background, its figures so far, and its symbols, by the implementations."""
         records.on_replaced.append(self._computed.clear)
 
     async def of(
         self, wanted: Iterable[Implementation], specs: Mapping[str, KnownSpec], workers: Workers | None = None
-    ) -> dict[str, Figures]:
+    ) -> dict[str, StrategyFigures]:
         """Returns figures by implementation. An implementation is left out if its bars or its spec are not there.
 
         `workers` compute, instead of those that answer calls.
         """
-        found: dict[str, Figures] = {}
+        found: dict[str, StrategyFigures] = {}
         await self._add(found, wanted, specs, workers or self._workers)
         return found
 
     async def ready(
         self, wanted: Sequence[Implementation], specs: Mapping[str, KnownSpec], seconds: float | None
-    ) -> tuple[dict[str, Figures], bool]:
+    ) -> tuple[dict[str, StrategyFigures], bool]:
         """Returns the figures that are there within some seconds, and whether these are all; None: waits for all.
 
         The others are computed in the background, and the next call has them.
@@ -102,7 +102,7 @@ class FigureService:
             return await self.of(wanted, specs), True
         key = frozenset(each.id for each in wanted)
         if key not in self._behind:
-            found: dict[str, Figures] = {}
+            found: dict[str, StrategyFigures] = {}
             task = asyncio.create_task(self._add(found, wanted, specs, self._workers), name="figures")
             self._behind[key] = task, found, {each.symbol for each in wanted}
             task.add_done_callback(lambda done: self._ended(key, done))
@@ -130,7 +130,7 @@ class FigureService:
 
     async def _add(
         self,
-        found: dict[str, Figures],
+        found: dict[str, StrategyFigures],
         wanted: Iterable[Implementation],
         specs: Mapping[str, KnownSpec],
         workers: Workers,
@@ -144,7 +144,7 @@ class FigureService:
             found |= await self._on(stretch, some, specs, workers)
 
     async def courses(
-        self, wanted: Sequence[Implementation], figures: Mapping[str, Figures], specs: Mapping[str, KnownSpec]
+        self, wanted: Sequence[Implementation], figures: Mapping[str, StrategyFigures], specs: Mapping[str, KnownSpec]
     ) -> dict[str, Course]:
         """Returns the forward performance of implementations at each close, by implementation."""
         found: dict[str, Course] = {}
@@ -158,7 +158,7 @@ class FigureService:
 
     async def _on(
         self, stretch: SeriesBars, wanted: list[Implementation], specs: Mapping[str, KnownSpec], workers: Workers
-    ) -> dict[str, Figures]:
+    ) -> dict[str, StrategyFigures]:
         state = [stretch.digest, self._setup.fee, self._setup.slippage]
         found = {each.id: self._computed[each.id][1] for each in wanted if self._is_current(each, state)}
         missing = [each for each in wanted if each.id not in found]
@@ -182,7 +182,7 @@ class FigureService:
         known = self._computed.get(implementation.id)
         return known is not None and known[0] == state
 
-    async def _keep(self, new: Mapping[str, Figures], state: object) -> None:
+    async def _keep(self, new: Mapping[str, StrategyFigures], state: object) -> None:
         if not self._writes or not new:
             return
         rows = {
@@ -210,12 +210,12 @@ def _placed(wanted: Iterable[Implementation], specs: Mapping[str, KnownSpec]) ->
     ]
 
 
-def is_outdated(made: Implementation, figures: Figures) -> bool:
+def is_outdated(made: Implementation, figures: StrategyFigures) -> bool:
     """Returns True if an implementation must be judged again: until then it has no vote."""
     return figures.changed and made.status is not ImplementationStatus.RETIRED
 
 
-def vote_of(figures: Figures) -> Vote:
+def vote_of(figures: StrategyFigures) -> Vote:
     """Returns the vote of a strategy."""
     if figures.action is None:
         return Vote(Action.HOLD, None)
@@ -228,9 +228,9 @@ def _has_changed(made: Implementation, stretch: SeriesBars) -> bool:
     return bool(digest_of(judged) != made.figures["bars"])
 
 
-def _summary(current: CurrentSignal, *, changed: bool) -> Figures:
+def _summary(current: CurrentSignal, *, changed: bool) -> StrategyFigures:
     signal = current.signal
-    return Figures(
+    return StrategyFigures(
         current.until,
         _part(current.untrained),
         _part(current.before),
@@ -256,7 +256,7 @@ def _part(part: RunPart) -> PartFigures:
     )
 
 
-def _figures(body: Mapping[str, Any]) -> Figures:
+def _figures(body: Mapping[str, Any]) -> StrategyFigures:
     parts = {name: PartFigures(**body[name]) for name in ("untrained", "before", "forward")}
     action = None if body["action"] is None else Action(body["action"])
-    return Figures(**{**body, **parts, "action": action})
+    return StrategyFigures(**{**body, **parts, "action": action})

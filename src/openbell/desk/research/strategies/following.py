@@ -18,7 +18,7 @@ from openbell.desk.bars.service import BarService
 from openbell.desk.events.supervision import FailingUnits
 from openbell.desk.orders.engine import raise_if_general
 from openbell.desk.research.strategies.consensus_records import record_consensus
-from openbell.desk.research.strategies.figures import Figures, FigureService, vote_of
+from openbell.desk.research.strategies.figures import FigureService, StrategyFigures, vote_of
 from openbell.desk.research.strategies.series_bars import SeenBars, corrected, is_current, seen_bars, series_named
 from openbell.desk.research.strategies.specs import KnownSpec, SpecService
 from openbell.market.errors import DataError, UnknownSymbol
@@ -41,7 +41,7 @@ class _Vote:
     """An active implementation, its figures, and the ledger entry of its signal; None if it has none."""
 
     implementation: Implementation
-    figures: Figures
+    figures: StrategyFigures
     entry: int | None
 
 
@@ -135,7 +135,7 @@ def _record(
     journal: Journal,
     symbol: str,
     costs: queries.Costs,
-    figures: Mapping[str, Figures],
+    figures: Mapping[str, StrategyFigures],
     courses: Mapping[str, Course],
 ) -> int:
     """Record new signals, then promotions, then the consensus of every principal that sees them.
@@ -166,7 +166,7 @@ def _record(
     return journal.seq - before
 
 
-def _signal_row(implementation: Implementation, figures: Figures) -> dict[str, object]:
+def _signal_row(implementation: Implementation, figures: StrategyFigures) -> dict[str, object]:
     return {
         "implementation_id": implementation.id,
         "symbol": implementation.symbol,

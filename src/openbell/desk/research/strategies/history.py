@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from openbell.backtest.outcome import Period, period_of
 from openbell.backtest.rules import Setup
 from openbell.desk.bars.service import BarService
-from openbell.desk.research.strategies.opinions import Ranked
 from openbell.desk.research.strategies.series_bars import SeriesBars, bars_since, series_named
+from openbell.desk.research.strategies.strategy_advice import Ranked
 from openbell.desk.research.workers import Workers
 from openbell.strategies.errors import NoPerformance
 

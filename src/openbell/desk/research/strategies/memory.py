@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from openbell.desk.research.strategies.judging import Known, Place
+from openbell.desk.research.strategies.search_results import Known, SearchKey
 from openbell.stores.records.strategies import EVERYONE
 from openbell.strategies.implementations import Implementation
 
@@ -23,13 +23,13 @@ class SearchMemory:
     """Searches and their implementations by place. They are valid until the records have a later generation."""
 
     def __init__(self) -> None:
-        self._kept: dict[Place, _Kept] = {}
+        self._kept: dict[SearchKey, _Kept] = {}
 
-    def keep(self, place: Place, recorded: Known, known: Known) -> None:
+    def keep(self, place: SearchKey, recorded: Known, known: Known) -> None:
         """Keep what is known of a place, recorded implementations among it or not."""
         self._kept[place] = _Kept(known, recorded.generation)
 
-    def merged(self, place: Place, recorded: Known) -> Known:
+    def merged(self, place: SearchKey, recorded: Known) -> Known:
         """Returns what is recorded of a place and what is kept of it."""
         kept = self._kept.get(place)
         if kept is None or kept.base != recorded.generation:

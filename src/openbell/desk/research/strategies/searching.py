@@ -21,8 +21,8 @@ from openbell.backtest.rules import Setup
 from openbell.backtest.search import FEWEST_BARS, SearchedSpec, search
 from openbell.desk.bars.service import BarService
 from openbell.desk.research.strategies.consensus_records import withdraw_votes
-from openbell.desk.research.strategies.judging import Known, Place, Searched, known_at
 from openbell.desk.research.strategies.memory import SearchMemory
+from openbell.desk.research.strategies.search_results import Known, Searched, SearchKey, known_at
 from openbell.desk.research.strategies.series_bars import SeriesBars, bars_since, digest_of, newest_bars
 from openbell.desk.research.strategies.specs import KnownSpec, SpecService, canonical_specs
 from openbell.desk.research.workers import Workers
@@ -57,7 +57,7 @@ class Progress(NamedTuple):
 class _Wanted:
     """What is to be searched on a series."""
 
-    place: Place
+    place: SearchKey
     stretch: SeriesBars
     covered: SeriesBars
     """See `Searched`."""
@@ -197,7 +197,7 @@ class SearchService:
     async def _wanted(self, principal: str, series: Series) -> _Wanted:
         specs = list(canonical_specs()) if principal == EVERYONE else await self._specs.own(principal)
         fingerprint = sha256(json.dumps(sorted([each.id, each.fingerprint] for each in specs)).encode()).hexdigest()
-        place = Place.of(series, principal, self._setup.costs)
+        place = SearchKey.of(series, principal, self._setup.costs)
         stretch = await newest_bars(self._bars, series)
         recorded, shared = await self._records.read(_known, place)
         known = self._memory.merged(place, recorded)
@@ -232,7 +232,7 @@ def _keys(series: Series, principal: str) -> list[_Key]:
     return [(series, each) for each in {EVERYONE, principal}]
 
 
-def _known(view: View, place: Place) -> tuple[Known, Known]:
+def _known(view: View, place: SearchKey) -> tuple[Known, Known]:
     """Returns what is recorded of a place, and of the canonical specs on its series if it is another place."""
     return known_at(view, place), Known() if place == place.shared else known_at(view, place.shared)
 

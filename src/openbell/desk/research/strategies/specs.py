@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 _RESERVED = ("SPEC_", "IMPL_")
 
 
-class Origin(StrEnum):
+class SpecOrigin(StrEnum):
     """Who wrote a spec; the value is the contract's."""
 
     CANONICAL = "CANONICAL"
@@ -44,7 +44,7 @@ class KnownSpec:
     """The name of a canonical spec."""
     principal: str
     """Its owner; empty for canonical specs."""
-    origin: Origin
+    origin: SpecOrigin
     spec: Spec
     fingerprint: str
 
@@ -53,7 +53,8 @@ class KnownSpec:
 def canonical_specs() -> tuple[KnownSpec, ...]:
     """All canonical specs, by name."""
     return tuple(
-        KnownSpec(name, EVERYONE, Origin.CANONICAL, spec, fingerprint_of(spec)) for name, spec in canonical().items()
+        KnownSpec(name, EVERYONE, SpecOrigin.CANONICAL, spec, fingerprint_of(spec))
+        for name, spec in canonical().items()
     )
 
 
@@ -140,7 +141,7 @@ class SpecService:
         found = self._read.get(row["id"])
         if found is None:
             spec = read_spec(row["content"])
-            found = KnownSpec(row["id"], row["principal"], Origin.SUBMITTED, spec, fingerprint_of(spec))
+            found = KnownSpec(row["id"], row["principal"], SpecOrigin.SUBMITTED, spec, fingerprint_of(spec))
             self._read[found.id] = found
         return found
 

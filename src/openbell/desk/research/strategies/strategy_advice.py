@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from openbell.backtest.search import FEWEST_BARS
 from openbell.desk.bars.facts import bar_facts
 from openbell.desk.bars.service import BarService
-from openbell.desk.research.strategies.figures import Figures, FigureService, is_outdated, vote_of
+from openbell.desk.research.strategies.figures import FigureService, StrategyFigures, is_outdated, vote_of
 from openbell.desk.research.strategies.searching import SearchService
 from openbell.desk.research.strategies.series_bars import SEARCHED, bars_since, is_current, newest_bars, series_named
 from openbell.desk.research.strategies.specs import KnownSpec, SpecService
@@ -45,7 +45,7 @@ class Ranked:
 
     implementation: Implementation
     known: KnownSpec
-    figures: Figures
+    figures: StrategyFigures
 
     @property
     def outdated(self) -> bool:
@@ -59,7 +59,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
-class OpinionServices:
+class AdviceServices:
     """What opinions are made from."""
 
     bars: BarService
@@ -70,10 +70,10 @@ class OpinionServices:
     """Brings the records of a scenario up to date before they are read."""
 
 
-class OpinionService:
+class StrategyAdvice:
     """Answers questions about the strategies of a symbol."""
 
-    def __init__(self, services: OpinionServices, early: Callable[[], bool], *, simulated: bool) -> None:
+    def __init__(self, services: AdviceServices, early: Callable[[], bool], *, simulated: bool) -> None:
         """`early` returns True if calls are answered with what is ready."""
         self._settle = services.settle
         self._bars = services.bars

@@ -24,7 +24,7 @@ from openbell.strategies.implementations import Implementation, ImplementationSt
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SearchKey:
     """A series, as the records name it, for one principal with some costs."""
 
     symbol: str
@@ -33,14 +33,14 @@ class Place:
     costs: Costs
 
     @classmethod
-    def of(cls, series: Series, principal: str, costs: Costs) -> Place:
+    def of(cls, series: Series, principal: str, costs: Costs) -> SearchKey:
         """Returns the place of a series."""
         return cls(series.instrument.symbol, name_of(series.timeframe, SHORT), principal, tuple(costs))
 
     @property
-    def shared(self) -> Place:
+    def shared(self) -> SearchKey:
         """The place of the canonical specs on the same series."""
-        return Place(self.symbol, self.timeframe, EVERYONE, self.costs)
+        return SearchKey(self.symbol, self.timeframe, EVERYONE, self.costs)
 
     @property
     def key(self) -> str:
@@ -80,7 +80,7 @@ class Known:
         return Known(other.search, list(found.values()))
 
 
-def known_at(view: View, place: Place) -> Known:
+def known_at(view: View, place: SearchKey) -> Known:
     """Returns what the records have of a place."""
     every = queries.series_of(view, place.symbol, place.timeframe, place.costs)
     mine = [each for each in every if each.principal == place.principal]
@@ -91,7 +91,7 @@ def known_at(view: View, place: Place) -> Known:
 class Searched:
     """The results of a search."""
 
-    place: Place
+    place: SearchKey
     stretch: SeriesBars
     covered: SeriesBars
     """All bars of its generation: also those of its searches before."""

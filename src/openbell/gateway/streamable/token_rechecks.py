@@ -6,28 +6,28 @@ import asyncio
 import logging
 from typing import Any
 
-from openbell.gateway.admission import Permit
-from openbell.gateway.streamable.channels import Stream
+from openbell.gateway.admission import TokenCheck
+from openbell.gateway.streamable.channels import PushStream
 
 log = logging.getLogger(__name__)
 
 _SECONDS = 0.5
 
 
-class Permits:
+class TokenRechecks:
     """The permits of open streams, all checked by one task."""
 
     def __init__(self) -> None:
-        self._held: dict[Stream, Permit] = {}
+        self._held: dict[PushStream, TokenCheck] = {}
         self._checking: asyncio.Task[None] | None = None
 
-    def add(self, stream: Stream, permit: Permit) -> None:
+    def add(self, stream: PushStream, permit: TokenCheck) -> None:
         """Begin to check the permit of a stream."""
         self._held[stream] = permit
         if self._checking is None or self._checking.done():
             self._checking = asyncio.create_task(self._check(), name="permits")
 
-    def remove(self, stream: Stream) -> None:
+    def remove(self, stream: PushStream) -> None:
         """Stop checking."""
         self._held.pop(stream, None)
 
@@ -46,7 +46,7 @@ class Permits:
                 if not holds[permit.key]:
                     stream.end()
 
-    async def _holds(self, permit: Permit) -> bool:
+    async def _holds(self, permit: TokenCheck) -> bool:
         try:
             return await permit.holds()
         except Exception:

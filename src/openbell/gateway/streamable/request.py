@@ -12,7 +12,7 @@ from openbell.protocol.replies import Replies
 from openbell.protocol.session import Principal
 
 
-class Post:
+class McpRequest:
     """A POST whose token was accepted."""
 
     __slots__ = ("claim", "echo", "headers", "principal", "receive", "replies", "scope", "send", "streams", "version")

@@ -17,7 +17,7 @@ from openbell.desk.bars.watchlist import WatchlistFile
 from openbell.desk.events.hub import Hub, Listener, SpecSubmitted, WatchlistChanged
 from openbell.desk.events.leased_work import LeasedWork, while_renewed
 from openbell.desk.events.leases import LeasesInRecords
-from openbell.desk.events.supervision import State, WorkStatus
+from openbell.desk.events.supervision import WorkState, WorkStatus
 from openbell.desk.research.strategies.figures import FigureService
 from openbell.desk.research.strategies.searching import SearchService
 from openbell.desk.research.strategies.series_bars import SEARCHED, SeenBars, corrected, seen_bars
@@ -45,7 +45,7 @@ _LOOK_SECONDS = 20.0
 
 
 @dataclass(slots=True)
-class SeedingStatus(WorkStatus):
+class SearchStatus(WorkStatus):
     """How far the search is, for displays."""
 
     done: int = 0
@@ -59,7 +59,7 @@ class SeedingStatus(WorkStatus):
     @property
     def searching(self) -> bool:
         """True while series are searched."""
-        return self.state is State.WORKING
+        return self.state is WorkState.WORKING
 
     def __str__(self) -> str:
         if not self.searching:
@@ -68,7 +68,7 @@ class SeedingStatus(WorkStatus):
 
 
 @dataclass(frozen=True, slots=True)
-class SeedingServices:
+class SearchServices:
     """What the search uses."""
 
     specs: SpecService
@@ -78,11 +78,11 @@ class SeedingServices:
     workers: Workers
 
 
-class Seeding:
+class BackgroundSearch:
     """The search in the background."""
 
     def __init__(
-        self, records: Records, services: SeedingServices, watchlist: WatchlistFile, hub: Hub, costs: queries.Costs
+        self, records: Records, services: SearchServices, watchlist: WatchlistFile, hub: Hub, costs: queries.Costs
     ) -> None:
         """`costs` are those that strategies are judged by."""
         self._records = records
@@ -91,7 +91,7 @@ class Seeding:
         self._hub = hub
         self._costs = costs
         self._seen: dict[Series, SeenBars] = {}
-        self.status = SeedingStatus()
+        self.status = SearchStatus()
         # Processes with other costs search for themselves.
         self._lease = LeasedWork(
             LeasesInRecords(records), f"search {costs}", "search", self.status, seconds=_LEASE_SECONDS
@@ -112,11 +112,11 @@ class Seeding:
                     failed = self.status.failed
                     text = failed[0] if failed else "all watched series are searched"
                     more = f"; {len(failed) - 1} more series failed" if len(failed) > 1 else ""
-                    self.status.become(State.IDLE, text + more)
+                    self.status.become(WorkState.IDLE, text + more)
                     wanted = await self._next(changed)
                 except OpenbellError as error:
                     log.warning("the search for strategies waits: %s", error)
-                    self.status.become(State.WAITING, f"waiting: {error.message}")
+                    self.status.become(WorkState.WAITING, f"waiting: {error.message}")
                     await asyncio.sleep(_PAUSE)
 
     async def _next(self, changed: Listener) -> Collection[Series] | None:
@@ -139,7 +139,7 @@ class Seeding:
             self._seen, self.status.failed = {}, []
         for series in wanted:
             self.status.series = f"{series}"
-            self.status.become(State.WORKING)
+            self.status.become(WorkState.WORKING)
             await self._one(series, owners)
             self.status.done += 1
         self.status.outcome = await self._outcome(wanted)

@@ -66,7 +66,7 @@ def check_version(version: str) -> Rejection | None:
     return None if found is None else _rejection(found)
 
 
-class Checks:
+class HeaderChecks:
     """The checks of the requests to one server."""
 
     def __init__(self, server: Server[Any]) -> None:
