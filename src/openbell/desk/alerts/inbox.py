@@ -2,9 +2,10 @@
 
 The transaction that fires an alert also puts its notification into the inbox, where it stays. Each connection reads the
 inbox with a cursor of its own (`InboxReader`). The cursor starts at the principal's stored cursor, and advances when a
-response was sent. So two clients of one principal each get every notification once and in order. A client that
-must not miss anything passes the number of the last notification that it has processed: this acknowledges it and all before, and later ones are
-returned again until they are acknowledged. Pushes for a principal without a connection wait for an hour, at most 1,000.
+response was sent. So two clients of one principal each get every notification once and in order. A client that must not miss
+anything passes the number of the last notification that it has processed: this acknowledges it and all before, and later
+ones are returned again until they are acknowledged. Pushes for a principal without a connection wait for an hour, at most
+1,000.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Supervises background work: everything that runs beside the calls of a process, such as the collector and the engine.
 
 Each piece of work is a coroutine function with a name and a status. The status is a `WorkState`, which health, `openbell
-doctor` and the live view show, and a text for people. Work that ends with an unexpected exception is logged with
-its trace, shown as failed, and started again after a pause that doubles up to a minute. It never ends in silence, and never ends other work.
+doctor` and the live view show, and a text for people. Work that ends with an unexpected exception is logged with its trace,
+shown as failed, and started again after a pause that doubles up to a minute. It never ends in silence, and never ends other
+work.
 
 Inside a piece of work, `FailingUnits` keeps the units (an alert, an order, a symbol, a strategy) that fail while the
 others go on.
