@@ -228,7 +228,10 @@ def test_a_head_that_somebody_noted_elsewhere_finds_what_the_machine_cannot(
         f"{number}:{sealed.upper()}!",
     ):
         code, _, errors = command(home, "verify", "--head", bad)
-        assert (code, errors) == (2, "openbell: --head must have the form NUMBER:HASH\n")
+        assert (code, errors) == (
+            2,
+            "openbell: --head must have the form NUMBER:1:HASH, as openbell verify prints it\n",
+        )
 
 
 def test_a_head_file_that_is_gone_or_damaged_is_a_fault(home: Path) -> None:

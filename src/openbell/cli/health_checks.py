@@ -65,7 +65,7 @@ def check_python(_desk: Desk) -> Iterator[Finding]:
         yield Finding(
             "note",
             f"Python {platform.python_version()} has known holes ({names}), unless your system has mended them",
-            f"install Python {mended} or newer, and the environment again: make up",
+            f"install Python {mended} or newer, then make clean and make PYTHON=/path/to/python up",
         )
 
 

@@ -125,7 +125,7 @@ def _read(text: str | None) -> Head | None:
         return None
     match = _HEAD.fullmatch(text.strip())
     if match is None:
-        fail("--head must have the form NUMBER:HASH", 2)
+        fail("--head must have the form NUMBER:1:HASH, as openbell verify prints it", 2)
     return Head(int(match[1]), match[2])
 
 

@@ -229,7 +229,12 @@ async def _basis(call: Call, symbol: str, strategies: list[Ranked]) -> tuple[Bas
 def _searched(call: Call, given: TopInput | SignalInput | ConsensusInput) -> str | None:
     """Returns how far the search of a symbol is; None if none is running."""
     pending = call.desk.strategies.opinions.pending(call.principal, parse(given.symbol))
-    return pending and f"{pending}; the search continues while this server runs"
+    if call.desk.answers_early:
+        return pending and f"{pending}; the search continues while this server runs"
+    return pending and (
+        f"{pending.removesuffix(': ask again')}, and a search that is cut off begins anew: set OPENBELL_TIMEOUT to 120, or "
+        "run openbell up, which searches in the background"
+    )
 
 
 _ANY = (InvalidSymbol, UnknownSymbol, StoreError, CallTimeout, DataError)

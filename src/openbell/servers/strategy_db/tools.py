@@ -208,7 +208,7 @@ async def get_implementations(call: Call, given: ImplementationsInput) -> Result
     if not found.total:
         others = ", ".join(f"{count} {status}" for status, count in found.by_status.items())
         page["note"] = (
-            f"of other statuses there are: {others}"
+            f"of other statuses there are: {others}; status shows one of them, with the reason of each"
             if others
             else "it was not tried on any symbol yet: openbell up tries it on watched ones, get_top_strategies on its symbol"
         )

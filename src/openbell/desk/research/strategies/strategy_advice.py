@@ -127,8 +127,8 @@ class StrategyAdvice:
         """Returns the strategies of a symbol that are not retired, after a search for those that were not tried yet.
 
         With a moving clock a call waits for the first search of a series that has new bars, but not for long if it is
-        answered early and `wait` is False; `pending` names those that it has not waited for. With a fixed clock it waits
-        for all.
+        answered early and `wait` is False; `pending` names those that it has not waited for. With a fixed clock, and in a
+        process that ends with its answer, as `openbell call` does, it waits for all.
         """
         await self._settle()
         self._note_asked(principal, instrument)
@@ -136,7 +136,8 @@ class StrategyAdvice:
         failure: OpenbellError | None = None
         early = None if wait else _deadline(self.patience)
         before = await self._found(principal, instrument, early)
-        known = self._bars.clock.moving and any(not each.outdated for each in before)
+        goes_on = self._early() and self._bars.clock.moving  # a search may run on after the answer
+        known = goes_on and any(not each.outdated for each in before)
         # With strategies to answer with, a search of others is not waited for long.
         until = early or _deadline(_PATIENCE if known else None)
         while waiting:
@@ -151,7 +152,7 @@ class StrategyAdvice:
             except (DataError, UnknownSymbol) as error:
                 failure = error  # the series is not there; another timeframe may be
                 continue
-            if searched and self._bars.clock.moving and await self._has_new_bars(series):
+            if searched and goes_on and await self._has_new_bars(series):
                 break
         ranked = await self._found(principal, instrument, early)
         if failure is not None and not ranked:
@@ -342,7 +343,7 @@ class StrategyAdvice:
             raise NoActiveStrategies(
                 f"none of {counted(len(found), 'strategy', 'strategies')} of {instrument} has passed "
                 f"validation{self._expected}; get_top_strategies ranks them, and get_implementations (server strategy-db) "
-                "has the reason for each status",
+                "of a spec_id with status CANDIDATE has the reasons",
                 symbol=instrument.symbol,
                 candidates=len(found),
             )
