@@ -115,10 +115,10 @@ class Market:
     def __init__(self, script: Script, clock: Clock, down: dict[str, Outage]) -> None:
         self.store = self.feed = self.threads = self.sources = self
         self.source = "scripted"
-        self._versions = 0
+        self.versions = MarketVersions(self)
         self.script = script
         self.clock = clock
-        self._down = down
+        self.down = down
 
     async def run(self, work: Callable[..., T], *args: Any) -> T:
         """Run work at once instead of in a thread."""
@@ -139,35 +139,43 @@ class Market:
         return self.clock.closed
 
     async def fill(self, instrument: Instrument, span: Span) -> OpenbellError | None:
-        outage = self._down.get(instrument.symbol)
+        outage = self.down.get(instrument.symbol)
         if outage and not outage.store and span.end > outage.begin // MINUTE * MINUTE:
             return FeedUnavailable(f"no bars of {instrument}")
         return None
 
     def read(self, series: Series, start: int, end: int) -> Bars:
-        outage = self._down.get(series.instrument.symbol)
+        outage = self.down.get(series.instrument.symbol)
         if outage and outage.store:
             raise StoreError(f"bars of {series} cannot be read")
         known = min(end, outage.begin // MINUTE * MINUTE) if outage else end
         known = min(known, self.clock.closed)
         return self.script.bars[series.instrument.symbol].between(start, known)
 
-    def new_bars(self, versions: Mapping[Series, Version], span: Span) -> dict[Series, Bars]:
-        """Without symbols that cannot be read or fetched."""
-        wanted = (series for series in versions if series.instrument.symbol not in self._down)
-        return {series: self.read(series, span.start, span.end) for series in wanted}
-
-    def version(self, _series: Series) -> Version:
-        """A new one each time, so that nothing is cached."""
-        self._versions += 2
-        return Version(self._versions, 0)
-
-    def changed_since(self, _series: Series, _version: Version) -> int:
-        """Every bar may have changed, so that nothing is cached."""
-        return 0
-
     def tail(self, series: Series, count: int, end: int) -> Bars:
         return self.read(series, 0, end).tail(count)
 
     async def newest(self, instrument: Instrument, _timeframe: Timeframe, count: int) -> Bars:
         return self.tail(Series(instrument), count, self.closed_until())
+
+
+class MarketVersions:
+    """The versions of a market's series: a new one each time, so that nothing is cached."""
+
+    def __init__(self, market: Market) -> None:
+        self._market = market
+        self._made = 0
+
+    def new_bars(self, versions: Mapping[Series, Version], span: Span) -> dict[Series, Bars]:
+        """Without symbols that cannot be read or fetched."""
+        wanted = (series for series in versions if series.instrument.symbol not in self._market.down)
+        return {series: self._market.read(series, span.start, span.end) for series in wanted}
+
+    def of(self, _series: Series) -> Version:
+        """Returns the next version."""
+        self._made += 2
+        return Version(self._made, 0)
+
+    def changed_since(self, _series: Series, _version: Version) -> int:
+        """Every bar may have changed."""
+        return 0
