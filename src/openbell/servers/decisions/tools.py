@@ -12,11 +12,10 @@ from openbell.market.clock import iso
 from openbell.market.errors import CallTimeout, InvalidSymbol, Refused, StoreError
 from openbell.market.foreign_text import without_invisible
 from openbell.market.nearest import did_you_mean
+from openbell.protocol.argument_limits import Anything, require_storable
 from openbell.protocol.call import Call, Result
-from openbell.protocol.foreign import Foreign, mark
-from openbell.protocol.json_arguments import Anything, require_storable
 from openbell.protocol.numbers import Exact
-from openbell.protocol.pages import Pagination, pagination
+from openbell.protocol.result_fields import Foreign, Pagination, mark, pagination
 from openbell.protocol.session import Scope
 from openbell.protocol.tool import Absent, Arguments, Effect, Reads, Tool, without_default
 from openbell.trading.request import InvalidAction, InvalidConfidence, ReasoningTooLong

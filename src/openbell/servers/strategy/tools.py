@@ -12,10 +12,8 @@ from openbell.market.errors import CallTimeout, DataError, InvalidSymbol, StoreE
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
 from openbell.protocol.call import Basis, Call, Result, on_bars
-from openbell.protocol.foreign import Foreign
 from openbell.protocol.numbers import Computed, Exact
-from openbell.protocol.pages import Pagination, pagination
-from openbell.protocol.source_fields import Stated, stated
+from openbell.protocol.result_fields import Foreign, Pagination, Stated, pagination, stated
 from openbell.protocol.tool import Arguments, Reads, Tool
 from openbell.servers.spec_marks import mark_spec
 from openbell.strategies.consensus import Action, Opinion

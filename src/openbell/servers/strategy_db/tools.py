@@ -16,14 +16,12 @@ from openbell.market.errors import CallTimeout, InvalidParameter, Refused, Store
 from openbell.market.foreign_text import without_invisible
 from openbell.market.nearest import did_you_mean
 from openbell.market.provenance import BarFacts
-from openbell.protocol.call import Basis, Call, Result
-from openbell.protocol.foreign import Foreign, mark
-from openbell.protocol.json_arguments import require_storable
+from openbell.protocol.argument_limits import require_storable
+from openbell.protocol.call import Basis, Call, Result, data_source
 from openbell.protocol.numbers import Computed
-from openbell.protocol.pages import Pagination, pagination
+from openbell.protocol.result_fields import Foreign, Pagination, mark, pagination
 from openbell.protocol.session import Scope
 from openbell.protocol.tool import Absent, Arguments, Effect, Reads, Tool, without_default
-from openbell.protocol.truth import data_source
 from openbell.servers.spec_marks import mark_spec
 from openbell.strategies.errors import (
     DuplicateName,
