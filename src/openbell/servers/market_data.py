@@ -1,4 +1,4 @@
-"""get_candles, get_current_price and get_volatility."""
+"""market-data: candles, the current price, volatility (TradeStream's market-data-mcp)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ from openbell.market.digits import difference, volume
 from openbell.market.errors import (
     CallTimeout,
     FeedUnavailable,
+    InputError,
     InsufficientData,
     InvalidSymbol,
     InvalidTimeframe,
     NoData,
+    NotFinite,
+    Refused,
     StaleData,
     StoreError,
+    StoreTimeout,
     UnknownSymbol,
 )
 from openbell.market.instruments import parse
@@ -30,8 +34,10 @@ from openbell.market.price_history import PERIODS, RegularClose, percent_change
 from openbell.market.provenance import BarFacts
 from openbell.market.timeframes import Timeframe, name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars
+from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.numbers import Computed, Exact
 from openbell.protocol.result_fields import Pagination, Stated, pagination, stated
+from openbell.protocol.service import Service
 from openbell.protocol.shaping import shaped
 from openbell.protocol.tool import Arguments, Reads, Tool
 
@@ -376,5 +382,38 @@ TOOLS = (
         reads=Reads.BARS,
         cache="cache_volatility",
         errors=(*_ANY, InvalidTimeframe, InsufficientData, UnknownSymbol),
+    ),
+)
+
+
+SERVICE = Service(
+    name="market-data-mcp",
+    command="market-data",
+    title="Openbell market data",
+    instructions=(
+        "Candles are closed bars, oldest first; offset counts from the newest. Times are UTC and name the bar's open."
+    ),
+    tools=TOOLS,
+    dialect=EnvelopeDialect(
+        {
+            InvalidSymbol: "INVALID_SYMBOL",
+            InvalidTimeframe: "INVALID_TIMEFRAME",
+            InputError: "INVALID_PARAMETER",
+            UnknownSymbol: "NOT_FOUND",
+            InsufficientData: "INSUFFICIENT_DATA",
+            NotFinite: "INSUFFICIENT_DATA",
+            StaleData: "STALE_DATA",
+            NoData: "NO_DATA",
+            FeedUnavailable: "NO_DATA",
+            CallTimeout: "TIMEOUT",
+            StoreTimeout: "TIMEOUT",
+            StoreError: "DATABASE_ERROR",
+            Refused: "UNAUTHORIZED",
+        },
+        by_tool={
+            "get_candles": {UnknownSymbol: "NO_DATA"},
+            "get_current_price": dict.fromkeys((UnknownSymbol, NoData, FeedUnavailable), "SYMBOL_NOT_FOUND"),
+            "get_volatility": dict.fromkeys((NoData, FeedUnavailable), "INSUFFICIENT_DATA"),
+        },
     ),
 )

@@ -1,4 +1,4 @@
-"""run_backtest and get_historical_performance. Shares are fractions: 0.05 is 5 %."""
+"""backtest: runs of strategies over past bars, and what they have earned (TradeStream's backtest-mcp). Shares are fractions."""
 
 from __future__ import annotations
 
@@ -17,17 +17,29 @@ from openbell.desk.research.strategies.desk import Chosen, chosen_before
 from openbell.desk.research.strategies.history import PERIODS
 from openbell.market.bars import closed_at
 from openbell.market.clock import iso, whole_date
-from openbell.market.errors import CallTimeout, DataError, InsufficientData, InvalidSymbol, StoreError, UnknownSymbol
+from openbell.market.errors import (
+    CallTimeout,
+    DataError,
+    InputError,
+    InsufficientData,
+    InvalidSymbol,
+    Refused,
+    StoreError,
+    StoreTimeout,
+    UnknownSymbol,
+)
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
 from openbell.market.plural import counted
 from openbell.market.series import Series
 from openbell.market.series_plan import missing
 from openbell.protocol.call import Call, Result, data_source, on_bars
+from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.numbers import Computed
+from openbell.protocol.service import Service
 from openbell.protocol.tool import Absent, Arguments, Reads, Tool, without_default
 from openbell.strategies.compiled import compiled
-from openbell.strategies.errors import InvalidDateRange, InvalidPeriod, NoPerformance, UnknownStrategy
+from openbell.strategies.errors import InvalidDateRange, InvalidPeriod, NoPerformance, NoSignal, UnknownStrategy
 
 StrategyId = Annotated[str, Field(description="of get_top_strategies, or a spec's name")]
 _ANY = (InvalidSymbol, UnknownSymbol, UnknownStrategy, StoreError, CallTimeout, DataError)
@@ -343,5 +355,40 @@ TOOLS = (
         reads=Reads.RECORDS,
         cache="cache_performance",
         errors=(*_ANY, InvalidPeriod, NoPerformance),
+    ),
+)
+
+
+SERVICE = Service(
+    name="backtest-mcp",
+    command="backtest",
+    title="Openbell backtests",
+    instructions=(
+        "Decisions are made at the close of a bar and filled at the next open, with the costs of paper trading. Returns are "
+        "shares: 0.05 is 5 %."
+    ),
+    tools=TOOLS,
+    opens_records=True,
+    answers_early=True,
+    dialect=EnvelopeDialect(
+        {
+            UnknownStrategy: "STRATEGY_NOT_FOUND",
+            InvalidSymbol: "INVALID_SYMBOL",
+            UnknownSymbol: "INVALID_SYMBOL",
+            InvalidDateRange: "INVALID_DATE_RANGE",
+            InvalidPeriod: "INVALID_PERIOD",
+            InsufficientData: "INSUFFICIENT_DATA",
+            BacktestTimeout: "BACKTEST_TIMEOUT",
+            BacktesterUnavailable: "GRPC_ERROR",
+            NoPerformance: "NO_PERFORMANCE_DATA",
+            NoSignal: "NO_PERFORMANCE_DATA",
+            InputError: "INVALID_PARAMETER",
+            CallTimeout: "TIMEOUT",
+            StoreTimeout: "TIMEOUT",
+            StoreError: "DATABASE_ERROR",
+            Refused: "UNAUTHORIZED",
+            DataError: "INSUFFICIENT_DATA",
+        },
+        by_tool={"run_backtest": {CallTimeout: "BACKTEST_TIMEOUT"}},
     ),
 )

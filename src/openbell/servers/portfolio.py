@@ -1,4 +1,4 @@
-"""get_positions, get_balance and validate_trade."""
+"""portfolio: positions, balance, and the check of a trade against the risk rules (TradeStream's portfolio-mcp)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from openbell.market.clock import iso
 from openbell.market.digits import average
 from openbell.market.errors import (
     CallTimeout,
+    DataError,
+    InputError,
     InsufficientFunds,
     InvalidParameter,
     InvalidSymbol,
     Refused,
     StoreError,
+    StoreTimeout,
+    UnknownSymbol,
 )
 from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import did_you_mean
 from openbell.market.sessions import phase
 from openbell.protocol.call import Basis, Call, Result, on_prices
+from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.numbers import Computed, Exact
 from openbell.protocol.result_fields import (
     Opened,
@@ -34,10 +39,12 @@ from openbell.protocol.result_fields import (
     stated,
     stated_of_account,
 )
+from openbell.protocol.service import Service
 from openbell.protocol.tool import Absent, Arguments, NoArguments, Reads, Tool, without_default
 from openbell.trading import amounts
 from openbell.trading.accounts import AccountNotFound
 from openbell.trading.amounts import ZERO
+from openbell.trading.broker import BrokerError
 from openbell.trading.orders import Order, Side
 from openbell.trading.request import InvalidSide, InvalidSize, refuse_foreign_money
 
@@ -318,5 +325,32 @@ TOOLS = (
         toolset="portfolio",
         reads=Reads.ACCOUNT,
         errors=(*_ANY, InvalidSymbol, InvalidSide, InvalidSize, InsufficientFunds),
+    ),
+)
+
+
+SERVICE = Service(
+    name="portfolio-mcp",
+    command="portfolio",
+    title="Openbell portfolio",
+    instructions="Money is in USD. validate_trade asks the same risk gate as every order and changes nothing.",
+    tools=TOOLS,
+    opens_records=True,
+    dialect=EnvelopeDialect(
+        {
+            InvalidSymbol: "INVALID_SYMBOL",
+            UnknownSymbol: "INVALID_SYMBOL",
+            InvalidSide: "INVALID_SIDE",
+            InvalidSize: "INVALID_SIZE",
+            InputError: "INVALID_PARAMETER",
+            InsufficientFunds: "INSUFFICIENT_BALANCE",
+            AccountNotFound: "ACCOUNT_NOT_FOUND",
+            DataError: "NOT_FOUND",
+            CallTimeout: "TIMEOUT",
+            StoreTimeout: "TIMEOUT",
+            StoreError: "DATABASE_ERROR",
+            BrokerError: "DATABASE_ERROR",
+            Refused: "UNAUTHORIZED",
+        }
     ),
 )
