@@ -1,4 +1,4 @@
-"""backtest: runs of strategies over past bars, and what they have earned (TradeStream's backtest-mcp). Shares are fractions."""
+"""backtest: runs of strategies over past bars, and what they earned, as fractions (TradeStream's backtest-mcp)."""
 
 from __future__ import annotations
 
