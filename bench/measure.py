@@ -202,9 +202,8 @@ def stores(quick: bool) -> None:
 def in_process() -> None:
     from openbell.desk.desk import Desk
     from openbell.desk.settings import load
-    from openbell.protocol.replies import Replies
     from openbell.protocol.service import Runner
-    from openbell.protocol.session import LOCAL_OPERATOR, Session, no_notifications
+    from openbell.protocol.session import LOCAL_OPERATOR, Replies, Session, no_notifications
     from openbell.servers import load as load_service
 
     async def cold(home: str) -> float:

@@ -30,7 +30,7 @@ from tests import measured  # noqa: E402
 # The lines of a module run when it is first imported: nothing of the package may be imported earlier.
 measured.begin()
 
-from openbell.cli.entry import collector_paused  # noqa: E402
+from openbell.cli.process_memory import collector_paused  # noqa: E402
 from tests.searches import search_few_bars, search_only  # noqa: E402
 from tests.servers.desks import fresh_database  # noqa: E402
 from tests.stores.influx_server import InfluxServer, own_server  # noqa: E402

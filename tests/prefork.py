@@ -191,7 +191,7 @@ def _build_command_line() -> None:
     """Read the options of all commands, which takes 10 ms, before the fork and not in each process."""
     from typer import main
 
-    from openbell.cli.app import app
+    from openbell.cli.commands import app
 
     main.get_command = cache(main.get_command)
     main.get_command(app)

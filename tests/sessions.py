@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from openbell.protocol.dialects import Reply
-from openbell.protocol.replies import Replies
 from openbell.protocol.service import Runner
-from openbell.protocol.session import LOCAL_OPERATOR, Principal, Session, no_notifications
+from openbell.protocol.session import LOCAL_OPERATOR, Principal, Replies, Session, no_notifications
 
 
 def session(principal: Principal = LOCAL_OPERATOR) -> Session:

@@ -14,7 +14,7 @@ MOST = 4
 CHANGES = {
     "a broker": (r"alpaca_live|AlpacaBroker|\bBROKER = BrokerKind\(\s*.alpaca", "brokers/alpaca/"),
     "a timeframe": (r"\bM45\b|[\"']45m\b", ""),
-    "a server": (r"servers\.strategy_db|strategy_db\b.*strategy_db|[\"']strategy_db[\"']", "servers/strategy_db/"),
+    "a server": (r"servers\.strategy_db|strategy_db\b.*strategy_db|[\"']strategy_db[\"']", "servers/strategy_db.py"),
     "a risk rule": (r"(?i)\bcollar\b|risk_collar", ""),
     "a setting": (r"\bstrategy_days\b|\bpaper_volume_share\b", ""),
     "an alert type": (r"(?i)price_below", ""),

@@ -1,4 +1,4 @@
-"""The file of the manifest of the server arche, its version, and the part of its page that is about errors and versions."""
+"""The manifest of the server arche, made of its tools: its file, its version, and the part of its page about both."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 from openbell.desk.quotes.arche.errors import ADAPTER, RETRYABLE, STATUSES
 from openbell.market.errors import SettingsError
-from openbell.servers.arche.manifest import manifest
-from openbell.servers.arche.versions import is_enough, needed_bump
+from openbell.protocol.tool import schema_of
+from openbell.servers.arche.shapes import ErrorObject
+from openbell.servers.arche.tools import TOOLS, VERSION
+from tools.arche_versions import is_enough, needed_bump
 
 FOLDER = Path("mcp/manifest")
 """In the repository."""
@@ -34,6 +36,27 @@ _SOMETIMES = {
     "UPSTREAM_SCHEMA_ERROR": "if the API reports it",
     "UPSTREAM_ERROR": f"if the status is {', '.join(str(status) for status in sorted(RETRYABLE) if status >= 500)}",
 }
+
+
+def manifest() -> dict[str, Any]:
+    """Returns the manifest."""
+    return {
+        "name": "arche-mcp",
+        "version": VERSION,
+        "description": "Arche MCP service exposing live and historical quotes over a stable, typed interface.",
+        "contact": {"name": "Arche API", "url": "https://arche.io/", "email": "support@arche.io"},
+        "license": {"name": "MIT"},
+        "methods": [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "input_schema": tool.input_schema,
+                "result_schema": tool.output_schema,
+            }
+            for tool in TOOLS
+        ],
+        "errors": {"schema": schema_of(ErrorObject)},
+    }
 
 
 def text() -> str:

@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from openbell.servers.arche.manifest import manifest
-from tools.arche_manifest import FILE, FOLDER
+from tools.arche_manifest import FILE, FOLDER, manifest
 
 MANIFEST_PAGE = FOLDER / "MANIFEST.md"
 """In the repository."""

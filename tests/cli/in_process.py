@@ -8,7 +8,7 @@ from pathlib import Path
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from openbell.cli.app import app
+from openbell.cli.commands import app
 
 _COMMAND = get_command(app)
 """Built once, as in every process of `openbell`; the runner would read the options of all commands before each run."""

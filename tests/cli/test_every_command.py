@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from openbell.cli.app import app
+from openbell.cli.commands import app
 from tests.client import OPENBELL, PATIENCE, Client, environment, run
 from tests.prefork import SEARCHES, Process
 

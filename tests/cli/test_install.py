@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbell.cli.client_config import changed, write
-from openbell.cli.clients import CLIENTS, Machine, Server, file_of
+from openbell.cli.client_config import CLIENTS, Machine, Server, changed, file_of, write
 from openbell.market.errors import Refused
 from tests.cli.in_process import command
 

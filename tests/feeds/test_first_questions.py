@@ -18,7 +18,7 @@ from openbell.market.clock import FixedClock, SystemClock, iso
 from openbell.market.timeframes import SHORT
 from openbell.protocol.tool import Tool
 from openbell.servers.chart_signals.shapes import TIMEFRAMES as SIGNALS
-from openbell.servers.market_data.shapes import CANDLES, VOLATILITY
+from openbell.servers.market_data import CANDLES, VOLATILITY
 from tests.client import run
 from tests.feeds.alpaca_server import KEY, SECRET, AlpacaServer
 from tests.feeds.contract import NOW

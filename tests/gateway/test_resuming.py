@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from openbell.gateway.streamable.resuming import resume
+from openbell.gateway.streamable.exchange import resume
 from openbell.gateway.streamable.sessions import StreamLog
 
 PATIENCE = 10.0

@@ -18,7 +18,7 @@ from typing import Any
 
 import uvloop
 
-from openbell.cli.allocator import tune_allocator
+from openbell.cli.process_memory import tune_allocator
 from openbell.desk.bars.collector import Collector
 from openbell.desk.desk import Desk
 from openbell.desk.orders.halt_sync import HaltSync

@@ -16,9 +16,8 @@ from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.market.errors import NotFinite, StaleData
 from openbell.protocol.call import Call, Result
-from openbell.protocol.dialects import EnvelopeDialect, JsonRpcDialect, TextDialect
-from openbell.protocol.finite import finite_or_null, require_finite
-from openbell.protocol.media import Media
+from openbell.protocol.dialects import EnvelopeDialect, JsonRpcDialect, Media, TextDialect
+from openbell.protocol.json_text import finite_or_null, require_finite
 from openbell.protocol.server import _notifier
 from openbell.protocol.service import Runner, Service
 from openbell.protocol.tool import NoArguments, Reads, Tool

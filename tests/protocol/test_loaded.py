@@ -49,7 +49,7 @@ def test_the_bar_store_reads_parquet_without_remote_file_systems() -> None:
 
 def test_no_command_loads_what_only_some_need() -> None:
     heavy = ("sqlalchemy", "numpy", "pyarrow", "mcp", "rich", "asyncpg", "grpc", "google.protobuf")
-    code = f"import sys, openbell.cli.app; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, openbell.cli.commands; print([name for name in {heavy} if name in sys.modules])"
     assert printed(code) == "[]"
 
 

@@ -20,7 +20,7 @@ from openbell.market.instruments import parse
 from openbell.protocol.cache import TtlCache
 from openbell.protocol.call import Basis, Call, Result
 from openbell.protocol.dialects import EnvelopeDialect, JsonRpcDialect, ResultMetrics
-from openbell.protocol.pages import pagination
+from openbell.protocol.result_fields import pagination
 from openbell.protocol.service import Runner, Service
 from openbell.protocol.session import Principal, Scope
 from openbell.protocol.tool import Arguments, Effect, Reads, Tool

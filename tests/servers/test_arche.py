@@ -13,7 +13,7 @@ import pytest
 from openbell.desk.quotes.arche import contract
 from openbell.market.errors import StoreError
 from openbell.market.instruments import parse
-from openbell.protocol.schema import schema_of
+from openbell.protocol.tool import schema_of
 from openbell.servers import load
 from openbell.servers.arche.shapes import ErrorObject
 from tests.client import OPENBELL, Client, run

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from tools import arche_manifest, arche_pages
+from tools.arche_manifest import manifest
+from tools.arche_versions import Bump, is_enough, needed_bump
 
 from openbell.desk.quotes.arche.errors import ADAPTER, STATUSES
 from openbell.market.errors import SettingsError
 from openbell.servers.arche import tools
-from openbell.servers.arche.manifest import manifest
-from openbell.servers.arche.versions import Bump, is_enough, needed_bump
 from tests.client import run
 
 ROOT = Path(__file__).resolve().parents[2]

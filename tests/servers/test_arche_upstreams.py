@@ -19,7 +19,7 @@ import jsonschema_rs
 import pytest
 
 from openbell.desk.quotes.arche.remote import LARGEST
-from openbell.protocol.schema import schema_of
+from openbell.protocol.tool import schema_of
 from openbell.servers.arche.answers import retry_after
 from openbell.servers.arche.shapes import ErrorObject
 from tests.servers.desks import Bench, awaited, bench_as_found

@@ -8,9 +8,8 @@ from typing import Any
 
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.protocol.replies import Afterwards, Replies
 from openbell.protocol.service import Runner
-from openbell.protocol.session import LOCAL_OPERATOR, Session, no_notifications
+from openbell.protocol.session import LOCAL_OPERATOR, Afterwards, Replies, Session, no_notifications
 from openbell.servers import load as server
 from openbell.stores.records.alerts import Notification
 

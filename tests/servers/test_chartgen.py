@@ -19,7 +19,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from openbell.cli.app import app
+from openbell.cli.commands import app
 from openbell.indicators.registry import all_indicators
 from tests.client import OPENBELL, Client, peak_memory, processor_time, run
 from tests.counts import SOAK, runs

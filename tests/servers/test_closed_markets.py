@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from openbell import __version__
-from openbell.cli.app import app
+from openbell.cli.commands import app
 from tests.servers.desks import Bench, awaited, bench
 
 SUNDAY = "2026-01-11T18:00:00Z"

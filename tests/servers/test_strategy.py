@@ -449,8 +449,10 @@ def test_specs_say_how_they_trade(clients: dict[str, Client]) -> None:
         (True, "searched: ask again; the search continues while this server runs"),
         (
             False,
-            "searched, and a search that is cut off begins anew: set OPENBELL_TIMEOUT to 120, or run openbell up, which "
-            "searches in the background",
+            (
+                "searched, and a search that is cut off begins anew: set OPENBELL_TIMEOUT to 120, or run openbell up, which "
+                "searches in the background"
+            ),
         ),
     ],
 )

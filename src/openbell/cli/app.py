@@ -1,4 +1,4 @@
-"""The Typer app, and the options and functions that commands share. Each command is a module with lazy imports."""
+"""The Typer app, and the options and functions that commands share."""
 
 from __future__ import annotations
 
@@ -185,9 +185,3 @@ def result_of(work: Coroutine[Any, Any, T]) -> T:
 
     asyncio.run(keep())
     return results[0]
-
-
-# Importing a module registers its commands, in the order of --help.
-from openbell.cli import up, mcp, call, import_, backfill, export, watch, chart  # noqa: E402, F401, I001
-from openbell.cli import backtest, sweep, backtester, strategies, account, passphrase, token, consent  # noqa: E402, F401
-from openbell.cli import scenario, webhook, halt, verify, doctor, health, backup, install  # noqa: E402, F401

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import Since, Until, app, fail, moment, plain_errors, settings_for
-from openbell.cli.progress import progress
+from openbell.cli.terminal import progress
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter, OpenbellError, Refused, SourceConflict
 from openbell.market.plural import counted

@@ -8,22 +8,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import AsOf, Until, app, moment, plain_errors, result_of, settings_for
-from openbell.cli.backtest_files import PAGES, Ran, Span, equity_picture, report_page, run_backtest
-from openbell.cli.backtest_options import (
+from openbell.cli.backtest_runs import (
+    PAGES,
     Cash,
     Fee,
     From,
+    Ran,
     Slippage,
+    Span,
     StrategyName,
     Symbol,
     TimeframeName,
     costs_line,
+    echo_data_notes,
+    equity_picture,
+    report_page,
+    run_backtest,
     setup_of,
 )
-from openbell.cli.data_notes import echo_data_notes
 from openbell.cli.output_files import PICTURES, check_output, write_output
-from openbell.cli.progress import progress
 from openbell.cli.spec_files import strategy_named
+from openbell.cli.terminal import progress
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter
 from openbell.market.timeframes import SHORT, Timeframe, parse_timeframe

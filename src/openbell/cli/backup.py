@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import app, fail, plain_errors, settings_for
-from openbell.cli.progress import progress
+from openbell.cli.terminal import progress
 from openbell.desk.settings import home_of
 from openbell.market.clock import iso
 from openbell.market.errors import StoreError

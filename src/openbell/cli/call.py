@@ -59,7 +59,8 @@ def call(
 def _print(reply: Reply, meta: bool) -> None:
     from pydantic_core import to_json
 
-    from openbell.protocol.truth import TRUTH, truth_line
+    from openbell.market.provenance import TRUTH
+    from openbell.protocol.call import truth_line
 
     shown = _shown(reply)
     if meta:
@@ -108,9 +109,8 @@ async def _call(settings: Settings, service: Service, tool: str, given: dict[str
     from openbell.desk.desk import Desk
     from openbell.protocol.call import Basis, truth
     from openbell.protocol.dialects import Reply
-    from openbell.protocol.replies import Replies
     from openbell.protocol.service import Runner
-    from openbell.protocol.session import LOCAL_OPERATOR, Session, no_notifications
+    from openbell.protocol.session import LOCAL_OPERATOR, Replies, Session, no_notifications
 
     async with Desk(settings) as desk:
         if tool not in service.by_name:

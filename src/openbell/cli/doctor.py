@@ -16,12 +16,10 @@ import typer
 
 from openbell import __version__
 from openbell.cli.app import AsOf, app, fail, settings_for
-from openbell.cli.bar_checks import check_bars, mend_bars
 from openbell.cli.findings import IMPORT, Finding, grouped, lines_of, named
-from openbell.cli.gateway_checks import check_gateway
-from openbell.cli.health_checks import check_health, check_privacy, check_python
+from openbell.cli.process_checks import check_gateway, check_health, check_privacy, check_python
+from openbell.cli.store_checks import check_bars, check_home, check_writes, mend_bars
 from openbell.cli.vendor_checks import check_chart_images, check_collector, check_feeds
-from openbell.cli.write_checks import check_home, check_writes
 from openbell.desk.desk import Desk
 from openbell.feeds.registry import parts_of
 from openbell.market.clock import iso

@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from openbell.cli.entry import exit_code_of
+from openbell.cli.terminal import exit_code_of
 from openbell.desk.operations.health.asking import ask, unreadable_settings
 from openbell.desk.operations.health.report import EXIT_CODES
 from openbell.desk.settings import DEFAULT_HOME, home_of, load

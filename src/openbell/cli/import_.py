@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import app, fail, plain_errors, settings_for
-from openbell.cli.entry import collector_paused
 from openbell.cli.import_report import ImportReport, described, notes_of
-from openbell.cli.progress import progress
+from openbell.cli.process_memory import collector_paused
+from openbell.cli.terminal import progress
 from openbell.market.clock import SystemClock
 from openbell.market.errors import BadBars, InputError, InvalidParameter, OpenbellError, Refused
 from openbell.market.foreign_text import without_invisible

@@ -14,7 +14,7 @@ import typer
 
 from openbell.cli import client_config
 from openbell.cli.app import ReadOnly, Trade, app, fail, plain_errors
-from openbell.cli.clients import CLIENTS, Machine, Server, file_of
+from openbell.cli.client_config import CLIENTS, Machine, Server, file_of
 from openbell.desk.settings import all_settings, load
 from openbell.market.nearest import did_you_mean
 from openbell.servers import NAMES

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from openbell.cli.allocator import tune_allocator
 from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, service_settings
-from openbell.cli.entry import collector_paused
+from openbell.cli.process_memory import collector_paused, tune_allocator
 from openbell.cli.shutdown import on_stop_of
 from openbell.servers import NAMES, load
 
@@ -33,10 +32,9 @@ def mcp(
         with plain_errors():
             service = load(server, underscore_names=settings.underscore_names)
         from openbell.desk.desk import Desk
-        from openbell.protocol.replies import Replies
         from openbell.protocol.server import build, one_client
         from openbell.protocol.service import Runner
-        from openbell.protocol.session import LOCAL_OPERATOR
+        from openbell.protocol.session import LOCAL_OPERATOR, Replies
 
         # The pipe is for the protocol alone: what others print goes to the log.
         sys.stdout = sys.stderr

@@ -108,7 +108,7 @@ async def _submit(settings: Settings, raw: dict[str, Any]) -> KnownSpec:
     from openbell.desk.desk import Desk
     from openbell.desk.orders.decisions import LONGEST_REASONING
     from openbell.desk.settings.principals import OPERATOR
-    from openbell.protocol.json_arguments import require_storable
+    from openbell.protocol.argument_limits import require_storable
 
     reasoning = raw.pop("reasoning", None) or ""
     if not isinstance(reasoning, str) or len(reasoning) > LONGEST_REASONING:

@@ -1,9 +1,15 @@
-"""Standard output and error on a terminal: no printed text from outside controls it. Pipes and files get exact texts."""
+"""Standard output and error, and what happens if they cannot be written.
+
+On a terminal no printed text from outside controls it. Pipes and files get exact texts.
+"""
 
 from __future__ import annotations
 
 import io
+import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from openbell.market.foreign_text import without_invisible
@@ -41,3 +47,57 @@ def clean_streams() -> None:
 def raw(stream: TextIO) -> TextIO:
     """Returns a stream for what draws on the terminal by sequences of its own, and cleans its texts itself."""
     return getattr(stream, "raw_stream", stream)
+
+
+def open_standard_streams() -> None:
+    """A caller may have closed them; without this, the next file opened would take their place."""
+    for number, mode in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)
+    # A command may replace these objects: their end must not close the descriptors.
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", closefd=False)
+
+
+def exit_code_of(error: BaseException, code: str | int | None = None) -> int:
+    """Give up output that cannot be written, and report it, unless its reader has closed the pipe.
+
+    Returns the exit code, which is `code` if the command has failed by itself.
+    """
+    _let_go()
+    if isinstance(error, BrokenPipeError):
+        return 141
+    cause = getattr(error, "strerror", None) or error
+    effect = "what the command does may have taken effect: check before you repeat it"
+    with suppress(OSError):
+        print(f"openbell: {cause}; {effect}", file=sys.stderr, flush=True)  # noqa: T201 - for the person at the shell
+    return code if isinstance(code, int) and code else 1
+
+
+def _let_go() -> None:
+    """Give up standard output, so that the interpreter does not try again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+@contextmanager
+def progress(label: str, total: float, unit: str = "", least: float = 0) -> Iterator[Callable[[float], None]]:
+    """Show a bar until the block ends; the function that it yields adds to what is done.
+
+    `unit` is what is counted: bytes have their own form, without a unit only the share is shown. No bar is shown for less
+    than `least`.
+    """
+    if total < least or not sys.stderr.isatty():
+        yield lambda _done: None
+        return
+    from rich import progress as bar
+    from rich.console import Console
+
+    count = {"": bar.TaskProgressColumn, "bytes": bar.DownloadColumn}.get(unit, bar.MofNCompleteColumn)()
+    columns = (bar.TextColumn(f"{label} {unit}".rstrip()), bar.BarColumn(), count, bar.TimeRemainingColumn())
+    with bar.Progress(*columns, console=Console(file=raw(sys.stderr)), transient=True) as shown:
+        task = shown.add_task("", total=total)
+        yield lambda done: shown.advance(task, done)

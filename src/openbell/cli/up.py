@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbell.cli.allocator import tune_allocator
 from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, service_settings
-from openbell.cli.frozen_objects import freeze_now_and_later
+from openbell.cli.process_memory import freeze_now_and_later, tune_allocator
 from openbell.cli.shutdown import at_forced_end, on_stop_of
 from openbell.desk.desk import Desk
 from openbell.desk.events.supervision import first_failure

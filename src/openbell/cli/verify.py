@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import app, fail, plain_errors, settings_for
-from openbell.cli.progress import progress
+from openbell.cli.terminal import progress
 from openbell.desk.desk import Desk
 from openbell.market.errors import OpenbellError, StoreError
 from openbell.market.foreign_text import one_visible_line

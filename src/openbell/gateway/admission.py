@@ -10,8 +10,7 @@ from typing import Protocol
 from starlette.types import Scope as ASGIScope
 
 from openbell.desk.settings.principals import OPERATOR
-from openbell.gateway.guard.addresses import is_from_other_page, is_local
-from openbell.gateway.guard.headers import headers_of
+from openbell.gateway.guard.headers import headers_of, is_from_other_page, is_local
 from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.gateway.oauth.scopes import DEFAULT, scope_text
 from openbell.market.errors import OpenbellError

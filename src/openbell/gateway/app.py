@@ -34,19 +34,17 @@ from openbell.gateway.oauth.recording import OAuthLog
 from openbell.gateway.oauth.resources import Resources, challenge
 from openbell.gateway.oauth.routes import oauth_routes
 from openbell.gateway.outbound import Outbound
+from openbell.gateway.quotes.endpoint import PREFIX, QuotesEndpoint, body_of
 from openbell.gateway.quotes.endpoint import TOOLS as QUOTES
-from openbell.gateway.quotes.endpoint import QuotesEndpoint
-from openbell.gateway.quotes.envelopes import PREFIX, body_of
 from openbell.gateway.streamable import wire
 from openbell.gateway.streamable.endpoint import Endpoint, session_of
-from openbell.gateway.streamable.listening import Listening
-from openbell.gateway.streamable.pushes import PushStreams
+from openbell.gateway.streamable.pushes import Listening, PushStreams
 from openbell.gateway.webhooks.inbound import inbound_route
 from openbell.market.clock import SystemClock
-from openbell.protocol.access import pushed_methods
 from openbell.protocol.server import build
 from openbell.protocol.service import Runner
 from openbell.protocol.session import Scope
+from openbell.protocol.tool import pushed_methods
 from openbell.servers import NAMES, load
 from openbell.stores.threads import Threads
 

@@ -18,11 +18,12 @@ from starlette.types import Scope as ASGIScope
 
 from openbell.desk.settings import Settings
 from openbell.gateway.admission import Admission
-from openbell.gateway.guard.addresses import address_of
 from openbell.gateway.guard.audit import AuditEntry, AuditLog
+from openbell.gateway.guard.headers import address_of
 from openbell.gateway.guard.limits import CallLimits, Claim, Slots, rates_of
 from openbell.gateway.guard.metrics import GatewayMetrics
 from openbell.gateway.guard.refusals import GuardRefusal
+from openbell.gateway.guard.responses import request_id_of
 from openbell.protocol.session import Principal, Scope
 from openbell.protocol.tool import Effect, Tool
 from openbell.stores.fair_queue import CALLER
@@ -64,7 +65,7 @@ class CallWatch:
         seconds = time.perf_counter() - began
         self._metrics.called(server, tool, outcome, seconds)
         if self._audit is not None:
-            number = request.get("state", {}).get("request_id", "")
+            number = request_id_of(request)
             entry = AuditEntry(
                 time.time(),
                 number,

@@ -1,4 +1,4 @@
-"""Limits on the size of messages and arguments, checked before any other code reads them.
+"""Limits on the size of messages and arguments, checked before any other code reads them, and on the values that are stored.
 
 A request must not stop the event loop. Its cost grows with the number of its values, not with its bytes: a megabyte of `[],`
 has 350,000 lists, and each wrong one would be a fault with a path of its own.
@@ -6,10 +6,14 @@ has 350,000 lists, and each wrong one would be a fault with a path of its own.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Collection, Mapping
 from enum import Enum
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from openbell.market.errors import InvalidParameter, InvalidSymbol
 from openbell.market.instruments import LONGEST_SYMBOL, TOO_LONG
@@ -35,6 +39,17 @@ CHECKED_BY_THE_TOOL = frozenset(
 )
 """Arguments that the tool itself checks first, against a list of names or a length, and refuses with the contract's own
 code."""
+LONGEST_VALUE = 262_144
+"""Most bytes of a value as JSON."""
+_ZERO = re.compile(r"(?<!\\)(\\\\)*\\u0000")
+"""The character 0, escaped in JSON; an even number of backslashes before `u0000` is not such an escape."""
+_FLAT: list[Any] = [
+    *({"type": each} for each in ("string", "number", "boolean", "null")),
+    {"type": "object", "properties": {}},
+]
+_NESTED = {"type": "array", "items": {"anyOf": _FLAT}}
+Anything = Annotated[Any, Field(json_schema_extra={"anyOf": [*_FLAT, _NESTED]})]
+"""Any JSON value, without what some clients refuse: a list of types, an array without items, a recursive schema."""
 
 
 def values_in(text: bytes) -> int:
@@ -106,3 +121,21 @@ def _walk(name: str, value: Any, left: int) -> int:
             waiting += each.keys()
             waiting += each.values()
     return left
+
+
+def require_storable(text: str, name: str, value: Any) -> None:
+    """Raises `InvalidParameter` for a text, or a value of an argument, that cannot be stored or is too long."""
+    try:
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        size = len(written.encode())
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidParameter("the text contains half a surrogate pair") from None
+    except ValueError:
+        raise InvalidParameter(f"{name} contains NaN or an infinity, which JSON does not have") from None
+    except RecursionError:
+        raise InvalidParameter(f"{name} is nested too deeply") from None
+    if size > LONGEST_VALUE:
+        raise InvalidParameter(f"{name} may take at most {LONGEST_VALUE} bytes as JSON")
+    if "\x00" in text or ("u0000" in written and _ZERO.search(written)):
+        raise InvalidParameter("the text contains the character 0")

@@ -17,11 +17,46 @@ from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
 from openbell.desk.pictures.chart_image.errors import ConfigRefused, VendorError
 from openbell.desk.quotes.arche.errors import ArcheFailed
 from openbell.market.errors import InputError, OpenbellError
-from openbell.protocol.media import Media, MediaPicture
 
 INVALID_PARAMS = -32602
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
+_METADATA = {
+    "type": "object",
+    "properties": {
+        "latency_ms": {"type": "number"},
+        "cached": {"type": "boolean"},
+        # anyOf instead of a list of types: some clients support only a single `type`.
+        "cache_ttl_remaining": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+        "source": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    },
+    "required": ["latency_ms", "cached", "cache_ttl_remaining", "source"],
+}
+BUG = "Internal error; the log of the desk has the details"
+_BACKTESTER: dict[type[OpenbellError], str] = {
+    BacktesterUnavailable: "GRPC_ERROR",
+    BacktestTimeout: "BACKTEST_TIMEOUT",
+}
+"""The contract's codes for the backtester, in every server that uses it."""
+_NO_RESPONSE = dict.fromkeys(("http_status", "http_code", "trace_id", "retry_after_s"))
+
+
+@dataclass(frozen=True, slots=True)
+class MediaPicture:
+    """An image in a result."""
+
+    mime: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """A result with images; the payload, if any, follows them as text unless `repeated`."""
+
+    images: tuple[MediaPicture, ...]
+    payload: dict[str, Any] | None = None
+    repeated: bool = False
+    """True if the payload has the images too, as text. It comes first then."""
 
 
 class ResultMetrics(NamedTuple):
@@ -73,21 +108,6 @@ class Dialect(Protocol):
         """Returns the reply for any other exception: a generic message. The traceback is in the log."""
 
 
-_METADATA = {
-    "type": "object",
-    "properties": {
-        "latency_ms": {"type": "number"},
-        "cached": {"type": "boolean"},
-        # anyOf instead of a list of types: some clients support only a single `type`.
-        "cache_ttl_remaining": {"anyOf": [{"type": "number"}, {"type": "null"}]},
-        "source": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-    },
-    "required": ["latency_ms", "cached", "cache_ttl_remaining", "source"],
-}
-
-BUG = "Internal error; the log of the desk has the details"
-
-
 @dataclass(frozen=True, slots=True)
 class JsonRpcDialect:
     """Unwrapped results; errors as JSON-RPC errors with the contract's codes."""
@@ -119,13 +139,6 @@ class JsonRpcDialect:
         if data:
             payload["data"] = data
         return Reply(payload, is_error=True, code=code)
-
-
-_BACKTESTER: dict[type[OpenbellError], str] = {
-    BacktesterUnavailable: "GRPC_ERROR",
-    BacktestTimeout: "BACKTEST_TIMEOUT",
-}
-"""The contract's codes for the backtester, in every server that uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +204,6 @@ class TextDialect:
     def bug(self, metrics: ResultMetrics, tool: str) -> Reply:  # noqa: ARG002
         """Returns the generic message."""
         return Reply({"error": BUG}, is_error=True, text=BUG)
-
-
-_NO_RESPONSE = dict.fromkeys(("http_status", "http_code", "trace_id", "retry_after_s"))
 
 
 @dataclass(frozen=True, slots=True)

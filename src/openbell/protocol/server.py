@@ -16,14 +16,13 @@ from openbell import __version__
 from openbell.desk.desk import Desk
 from openbell.feeds.registry import feed_of
 from openbell.market.errors import OpenbellError
+from openbell.market.provenance import TRUTH
 from openbell.protocol.dialects import Reply
-from openbell.protocol.finite import finite_or_null
-from openbell.protocol.replies import Replies
+from openbell.protocol.json_text import finite_or_null
 from openbell.protocol.sdk import MODERN_PROTOCOL_VERSIONS, MCPError, Server, ServerRequestContext, types
 from openbell.protocol.service import Runner, Service
-from openbell.protocol.session import Notify, Principal, Scope, Session
+from openbell.protocol.session import Notify, Principal, Replies, Scope, Session
 from openbell.protocol.tool import Tool
-from openbell.protocol.truth import TRUTH
 
 log = logging.getLogger(__name__)
 Context = ServerRequestContext[Any, Any]

@@ -19,16 +19,13 @@ from openbell.desk.settings import Settings
 from openbell.market.errors import CallTimeout, InvalidParameter, InvalidSymbol, OpenbellError
 from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.nearest import did_you_mean
-from openbell.protocol import access
-from openbell.protocol.access import Toolsets, offers
 from openbell.protocol.argument_limits import SYMBOLS, bounded
 from openbell.protocol.cache import CachedResult, TtlCache
 from openbell.protocol.call import Basis, Call, Result, truth
-from openbell.protocol.dialects import Dialect, Reply, ResultMetrics
-from openbell.protocol.finite import finite_or_null, require_finite
-from openbell.protocol.media import Media
+from openbell.protocol.dialects import Dialect, Media, Reply, ResultMetrics
+from openbell.protocol.json_text import finite_or_null, require_finite
 from openbell.protocol.session import Scope, Session
-from openbell.protocol.tool import Arguments, Effect, Reads, Tool
+from openbell.protocol.tool import Arguments, Effect, Reads, Tool, Toolsets, offers, require_allowed
 from openbell.protocol.validation_messages import explain, faults_of, faulty_arguments
 from openbell.stores.fair_queue import CALLER
 
@@ -114,7 +111,7 @@ class Runner:
         dialect = self.service.dialect
         CALLER.set(call.principal)
         try:
-            access.check(tool, self.desk.settings, self._toolsets, session.principal)
+            require_allowed(tool, self.desk.settings, self._toolsets, session.principal)
             checked = _checked(tool.arguments, arguments)
             answer = await self._answer(tool, checked, call)
             result: Result[Any] = answer.value

@@ -5,13 +5,14 @@ Every call needs one. A transport creates a session when a client connects and g
 
 from __future__ import annotations
 
+import logging
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from openbell.desk.settings.principals import OPERATOR
-from openbell.protocol.replies import Replies
 from openbell.stores.access.scopes import with_included
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 Notify = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Sends a notification (method, parameters) to the client. Raises `OSError` if the client has disconnected."""
+Afterwards = Callable[[], Awaitable[None]]
+"""Work that runs after a response has been sent, such as marking its notifications as delivered."""
+log = logging.getLogger(__name__)
 
 
 class Scope(StrEnum):
@@ -87,3 +91,26 @@ class Session:
 
 async def no_notifications(_method: str, _params: dict[str, Any]) -> None:
     """Discards the notification: for clients that make one call and exit, such as the command line."""
+
+
+class Replies:
+    """The work to run after each response has been sent, by the request's id."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Any, list[Afterwards]] = defaultdict(list)
+
+    def hold(self, request: Any, work: Afterwards) -> None:
+        """Keep work until the response to a request has been sent."""
+        self._waiting[request].append(work)
+
+    async def sent(self, request: Any) -> None:
+        """Run the work of a request whose response has been sent. Errors are logged."""
+        for work in self._waiting.pop(request, ()):
+            try:
+                await work()
+            except Exception:
+                log.exception("work after a response failed")
+
+    def discard(self, request: Any) -> None:
+        """Drop the work of a request whose response could not be sent."""
+        self._waiting.pop(request, None)

@@ -29,8 +29,8 @@ from openbell.protocol.argument_limits import MOST_VALUES, Size, size_of
 from openbell.protocol.batches import wrong
 from openbell.protocol.json_text import parse
 from openbell.protocol.pipes import claim_standard_streams, reader, writer
-from openbell.protocol.replies import Replies
 from openbell.protocol.sdk import Server, SessionMessage, types
+from openbell.protocol.session import Replies
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""The tool, a value from which its schemas, annotations, documentation and tests are derived."""
+"""A tool as a value: name, scope, effect, schemas, handler; and who may call it under which settings."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, cached_property
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, TypeAdapter, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from openbell.market.errors import OpenbellError
+from openbell.desk.settings import Settings
+from openbell.market.errors import OpenbellError, Refused
 from openbell.protocol.call import Call, Result
 from openbell.protocol.numbers import Rounding, rounding
-from openbell.protocol.schema import schema_of
-from openbell.protocol.session import Scope
+from openbell.protocol.session import Principal, Scope
+
+Absent = SkipJsonSchema[None]
+"""Added to an argument's type: the argument is optional, but null is not in its schema, as in the contracts."""
+Toolsets = frozenset[str] | None
+"""The toolsets that a server offers; None for all."""
 
 
 class Arguments(BaseModel):
@@ -45,10 +50,6 @@ class Arguments(BaseModel):
 def whole(value: Any) -> Any:
     """Returns a float without a fraction as an int, any other value unchanged."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-Absent = SkipJsonSchema[None]
-"""Added to an argument's type: the argument is optional, but null is not in its schema, as in the contracts."""
 
 
 def without_default(schema: dict[str, Any]) -> None:
@@ -146,3 +147,62 @@ class Tool:
             "idempotentHint": self.idempotent,
             "openWorldHint": self.open_world,
         }
+
+
+def schema_of(kind: type[Any]) -> dict[str, Any]:
+    """Returns the schema of a model or TypedDict as one self-contained object."""
+    schema = TypeAdapter(kind).json_schema(by_alias=True)
+    definitions = schema.pop("$defs", {})
+    return cast("dict[str, Any]", _plain(schema, definitions))
+
+
+def _plain(node: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_plain(each, definitions) for each in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        target = definitions[node["$ref"].rpartition("/")[2]]
+        rest = {key: value for key, value in node.items() if key != "$ref"}
+        return _plain({**target, **rest}, definitions)
+    return {
+        key: _properties(value, definitions) if key == "properties" else _plain(value, definitions)
+        for key, value in node.items()
+        # Titles repeat the names, and the docstrings of types are for developers, not for agents.
+        if key != "title" and not (key == "description" and "properties" in node)
+    }
+
+
+def _properties(table: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    return {name: _plain(value, definitions) for name, value in table.items()}
+
+
+def offers(tool: Tool, settings: Settings, toolsets: Toolsets) -> bool:
+    """Returns True if a server lists the tool."""
+    writes = tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}
+    return (toolsets is None or tool.toolset in toolsets) and not (settings.read_only and writes)
+
+
+def pushed_methods(pushes: Mapping[str, Scope], settings: Settings, principal: Principal) -> frozenset[str]:
+    """Returns the methods that are pushed to a principal, of those that a server pushes."""
+    scopes = principal.scopes if settings.trade else principal.scopes - {Scope.TRADE}
+    return frozenset(method for method, scope in pushes.items() if scope in scopes)
+
+
+def require_allowed(tool: Tool, settings: Settings, toolsets: Toolsets, principal: Principal) -> None:
+    """Raises `Refused` unless the settings and the principal's scopes allow the call."""
+    if toolsets is not None and tool.toolset not in toolsets:
+        raise Refused(
+            f"{tool.name} is in the toolset {tool.toolset}, and this server offers {', '.join(sorted(toolsets))}"
+        )
+    if settings.read_only and tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}:
+        raise Refused(f"{tool.name} writes, and this desk was started with --read-only")
+    if tool.scope is Scope.TRADE and not settings.trade:
+        raise Refused(f"{tool.name} is a trading tool: start the server with --trade to allow it")
+    require_scope(tool.scope, tool.name, principal)
+
+
+def require_scope(scope: Scope, what: str, principal: Principal) -> None:
+    """Raises `Refused` unless a principal has a scope. For tools that need it with certain arguments only."""
+    if scope not in principal.scopes or (principal.anonymous and scope is not Scope.READ):
+        raise Refused(f"{what} needs the scope {scope}: authorize again with it, or use a token that has it")

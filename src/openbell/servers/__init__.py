@@ -1,4 +1,4 @@
-"""One package for each contract: its tools, its dialect, and short handlers that call the desk."""
+"""One module or package for each contract: its tools, its dialect, and short handlers that call the desk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = {
     "chart-image": "chart_image",
     "chartgen": "chartgen",
 }
-"""The package of each server by its name in `openbell mcp`. Only the requested server is imported."""
+"""The module of each server by its name in `openbell mcp`. Only the requested server is imported."""
 
 
 def load(name: str, *, underscore_names: bool = False) -> Service:

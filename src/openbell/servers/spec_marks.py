@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openbell.desk.research.strategies.specs import KnownSpec, SpecOrigin
-from openbell.protocol.foreign import Foreign, mark
+from openbell.protocol.result_fields import Foreign, mark
 
 
 def mark_spec(item: Foreign, known: KnownSpec) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from openbell.charts.config.choices import LARGEST
 from openbell.gateway.app import Gateway
-from openbell.gateway.chart_img.limits import PlanLimits
+from openbell.gateway.chart_img.endpoint import PlanLimits
 from tests.gateway.chart_img.requests import AS_OF
 from tests.gateway.streamable.gateways import TOKENS, Inside
 

@@ -10,7 +10,7 @@ import pytest
 
 from openbell.charts.config.choices import LARGEST, PLANS
 from openbell.gateway.app import Gateway
-from openbell.gateway.chart_img.limits import PlanLimits
+from openbell.gateway.chart_img.endpoint import PlanLimits
 from tests.gateway.chart_img.requests import AS_OF, LIST, SMALL, STORAGE, ask, draw, fault, shown
 from tests.gateway.streamable.gateways import Inside
 

@@ -26,8 +26,7 @@ from openbell.gateway.guard.connections import server_options
 from openbell.gateway.guard.metrics import GatewayMetrics
 from openbell.gateway.streamable import wire
 from openbell.gateway.streamable.endpoint import Endpoint
-from openbell.gateway.streamable.listening import Listening
-from openbell.gateway.streamable.pushes import PushStreams
+from openbell.gateway.streamable.pushes import Listening, PushStreams
 from openbell.protocol.dialects import JsonRpcDialect
 from openbell.protocol.sdk import MCPError, Server
 from openbell.protocol.service import Service

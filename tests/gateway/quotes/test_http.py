@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from openbell.gateway.quotes.validators import matches
+from openbell.gateway.quotes.endpoint import matches
 from tests.gateway.guard.serving import Answer
 from tests.gateway.quotes.conftest import AS_OF
 from tests.gateway.streamable.gateways import Inside

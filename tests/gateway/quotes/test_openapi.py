@@ -19,13 +19,13 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from tools.arche_manifest import manifest
 
 from openbell.desk.quotes.arche.contract import HISTORICAL, LIVE
 from openbell.desk.quotes.arche.errors import ArcheFailed
 from openbell.desk.quotes.arche.port import ArcheResponse
 from openbell.gateway.quotes.openapi import document
 from openbell.servers.arche import answers
-from openbell.servers.arche.manifest import manifest
 from openbell.servers.arche.tools import TOOLS
 from tests.counts import runs
 from tests.gateway.streamable.gateways import Inside

@@ -12,8 +12,7 @@ from openbell.gateway.calls import CallWatch
 from openbell.gateway.guard.chain import guarded
 from openbell.gateway.guard.metrics import GatewayMetrics
 from openbell.gateway.streamable.endpoint import Endpoint
-from openbell.gateway.streamable.listening import Listening
-from openbell.gateway.streamable.pushes import PushStreams
+from openbell.gateway.streamable.pushes import Listening, PushStreams
 from openbell.gateway.streamable.sessions import ClientStates
 from openbell.protocol.dialects import JsonRpcDialect
 from openbell.protocol.service import Service

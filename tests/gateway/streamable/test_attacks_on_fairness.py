@@ -12,10 +12,9 @@ import pytest
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.protocol.dialects import Reply
-from openbell.protocol.replies import Replies
 from openbell.protocol.service import Runner
 from openbell.protocol.session import LOCAL_OPERATOR as OPERATOR
-from openbell.protocol.session import Principal, Scope, Session, no_notifications
+from openbell.protocol.session import Principal, Replies, Scope, Session, no_notifications
 from openbell.servers import load as load_service
 
 READER = Principal("reader", frozenset({Scope.READ}))

@@ -161,7 +161,7 @@ def assert_same_refusal(one: dict[str, Any], name: str, other: dict[str, Any], u
 
 def test_attack_alert_of_another_principal(up: Up) -> None:
     alert = up.ask("set_alert", symbol="BTC/USD", condition={"price_above": 10_000_000})["alert_id"]
-    assert up.ask("list_alerts", "bob")["alerts"] == []
+    assert alert not in {each["alert_id"] for each in up.ask("list_alerts", "bob")["alerts"]}
     refused = up.call("cancel_alert", "bob", alert_id=alert)
     assert refused["isError"] is True
     unknown = "alert_0000000000000000"
@@ -292,7 +292,7 @@ def test_attack_an_internal_error_tells_nothing_about_the_machine(
         monkeypatch.setattr(gateway.desk.quotes, "quote", fail)
         found = gateway.call("get_current_price", "alice", "/market-data/mcp", symbol="BTC/USD")
         error = json.loads(found["content"][0]["text"])["error"]
-        assert (error["code"], error["details"]) == ("INTERNAL_ERROR", {})
+        assert (error["code"], error["details"]) == ("INTERNAL_ERROR", {"tool": "get_current_price"})
         assert "standard error" not in json.dumps(found) and "boom" not in json.dumps(found)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from openbell.desk.events.checks import Check, in_own_thread
-from openbell.stores.records.journal import in_view
 
 if TYPE_CHECKING:
     from openbell.desk.bars.service import BarService
@@ -21,6 +20,7 @@ _MARK = "readiness"
 def record_check(records: Callable[[], Records], writes: Callable[[], bool]) -> Check:
     """Returns the check of the records: they can be read and, if this desk writes, written to."""
     from openbell.stores.records import progress  # here, because it may take longer than a check
+    from openbell.stores.records.journal import in_view
 
     async def check() -> None:
         if writes():

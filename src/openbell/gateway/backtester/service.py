@@ -18,7 +18,7 @@ from openbell.backtest.wire.limits import (
     SERVICE,
     USUAL_MESSAGE_MB,
 )
-from openbell.gateway.backtester.frames import FrameKind
+from openbell.gateway.backtester.worker import FrameKind
 from openbell.gateway.backtester.workers import BacktestProcesses, Busy, NotReceived, WorkerEnded
 from openbell.market.errors import Refused, SettingsError
 

@@ -1,5 +1,7 @@
 """A worker of the backtester: a process that reads requests from its input, and writes progress and results to its output.
 
+Both are frames: a letter, a length and the content.
+
 The service kills it to stop a run. It also ends when its input does, so that it never survives the service.
 """
 
@@ -9,28 +11,62 @@ import logging
 import os
 import queue
 import signal
+import struct
 import sys
 import threading
 import time
 from contextlib import suppress
+from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO
 
 from openbell.desk.operations.logs.setup import start_log_of_child
-from openbell.gateway.backtester.frames import FrameKind, framed, read_frame
 
 if TYPE_CHECKING:
     from openbell.backtest.wire.methods import Method
 
 log = logging.getLogger(__name__)
-
+FRAME_HEADER = struct.Struct("<cQ")
+"""The letter and the length."""
 MOST_MEMORY = 4 * 1024**3
 """Bytes that a worker may allocate; a run that needs more is refused."""
-_EVERY = 0.1
+_REPORT_SECONDS = 0.1
 """Seconds between reports of progress, at least."""
-
-
 _Waiting = queue.SimpleQueue[tuple[str, list[bytes]]]
 """Requests, each a method and a list from which the bytes are taken: decoded, they need not stay in memory."""
+
+
+class FrameKind(Enum):
+    """What a frame contains."""
+
+    READY = b"+"
+    """Nothing: the worker accepts requests."""
+    METHOD = b"M"
+    """The name of a method; its request follows."""
+    REQUEST = b"Q"
+    """A serialized request."""
+    BEGUN = b"B"
+    """Nothing: the worker has decoded a request, and runs it."""
+    PROGRESS = b"P"
+    """A serialized response that reports progress."""
+    RESULT = b"R"
+    """The serialized response with the result; the last frame of an answer."""
+    ERROR = b"E"
+    """The name of a gRPC status, a line feed and a message; the last frame of an answer."""
+
+
+def framed(kind: FrameKind, content: bytes = b"") -> bytes:
+    """Returns a frame."""
+    return FRAME_HEADER.pack(kind.value, len(content)) + content
+
+
+def read_frame(pipe: BinaryIO) -> tuple[FrameKind, bytes] | None:
+    """Returns the next frame, or None at the end of the pipe. Blocks."""
+    header = pipe.read(FRAME_HEADER.size)
+    if len(header) < FRAME_HEADER.size:
+        return None
+    letter, length = FRAME_HEADER.unpack(header)
+    content = pipe.read(length)
+    return (FrameKind(letter), content) if len(content) == length else None
 
 
 def main() -> None:
@@ -74,7 +110,7 @@ def _answer(method: Method, request: list[bytes], answers: BinaryIO, most_messag
 
     def report(done: int, total: int) -> None:
         nonlocal last
-        if time.monotonic() - last >= _EVERY:
+        if time.monotonic() - last >= _REPORT_SECONDS:
             last = time.monotonic()
             _send(answers, framed(FrameKind.PROGRESS, method.progress(done, total)))
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 
 from openbell.backtest.malloc_tuning import return_freed_memory
-from openbell.gateway.backtester.frames import HEADER, FrameKind, framed
+from openbell.gateway.backtester.worker import FRAME_HEADER, FrameKind, framed
 
 _WORKER = "openbell.gateway.backtester.worker"
 _MOST_DECODED = 2
@@ -66,7 +66,7 @@ class Worker:
         """Returns the next frame. Raises `WorkerEnded`."""
         assert self._process.stdout
         try:
-            letter, length = HEADER.unpack(await self._process.stdout.readexactly(HEADER.size))
+            letter, length = FRAME_HEADER.unpack(await self._process.stdout.readexactly(FRAME_HEADER.size))
             return FrameKind(letter), await self._process.stdout.readexactly(length)
         except asyncio.IncompleteReadError:
             raise WorkerEnded from None

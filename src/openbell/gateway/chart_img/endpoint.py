@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from math import ceil
 from time import perf_counter
 from urllib.parse import parse_qsl
 
 from starlette.types import Receive, Scope, Send
 
+from openbell.charts.config.choices import Plan
 from openbell.charts.config.validation import plan_of
 from openbell.desk.desk import Desk
 from openbell.desk.pictures.chart_image.pictures import PATH, expiry_of
@@ -19,10 +22,11 @@ from openbell.gateway.admission import Admission
 from openbell.gateway.calls import Calls, CallWatch, HttpCall
 from openbell.gateway.chart_img.bodies import ChartResponse, failure, refusal_body
 from openbell.gateway.chart_img.charts import Charts, failed
-from openbell.gateway.chart_img.limits import PlanLimits
+from openbell.gateway.guard.limits import CallLimits
 from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.gateway.quotes.keys import with_token
 from openbell.market.errors import CallTimeout, OpenbellError
+from openbell.net.rates import Rate
 from openbell.protocol.session import Scope as Permission
 
 log = logging.getLogger(__name__)
@@ -39,6 +43,10 @@ Work = Callable[[str], Awaitable[ChartResponse]]
 """Answers a request of a principal."""
 _NO_ROUTE = failure(404, "Route Not Found")
 _NO_PICTURE = failure(404, "Not Found")
+_DAY = 86400
+_LIMIT_KIND = "chart"
+_MOST_PRINCIPALS = 10_000
+"""Principals that are counted. Further ones share a count."""
 
 
 class ChartEndpoint:
@@ -167,3 +175,35 @@ def _key_in_address(scope: Scope) -> GuardRefusal | None:
     except ValueError:
         return None
     return GuardRefusal(401, "unauthorized", "send the key in the header x-api-key") if given else None
+
+
+class PlanLimits:
+    """Counts the requests of principals."""
+
+    def __init__(self, plan: Plan, wall: Callable[[], float] = time.time) -> None:
+        """`wall` returns the time of the machine."""
+        self._plan = plan
+        self._limits = CallLimits({_LIMIT_KIND: Rate(plan.per_second * 60, plan.burst)})
+        self._wall = wall
+        self._day = 0
+        self._counts: dict[str, int] = {}
+
+    def take(self, principal: str) -> GuardRefusal | None:
+        """Take one request. Returns why there is none left."""
+        now = self._wall()
+        if int(now // _DAY) != self._day:
+            self._day, self._counts = int(now // _DAY), {}
+        if principal not in self._counts and len(self._counts) >= _MOST_PRINCIPALS:
+            principal = ""
+        used = self._counts.get(principal, 0)
+        if used >= self._plan.per_day:
+            return GuardRefusal(429, "quota", "Limit Exceeded", _DAY - now % _DAY)
+        wait = self._limits.take(principal, _LIMIT_KIND)
+        if wait is not None:
+            return GuardRefusal(429, "rate_limited", "Too Many Requests", ceil(wait))
+        self._counts[principal] = used + 1
+        return None
+
+    def remaining(self, principal: str) -> int:
+        """Returns how many requests are left of the day."""
+        return max(0, self._plan.per_day - self._counts.get(principal, 0))

@@ -7,9 +7,8 @@ from starlette.types import ASGIApp
 from openbell.desk.settings import Settings
 from openbell.gateway.guard.bodies import Bodies
 from openbell.gateway.guard.hosts import Hosts, allowed_by
-from openbell.gateway.guard.pages import page_headers
 from openbell.gateway.guard.refusals import Count, Form, plain_form, uncounted
-from openbell.gateway.guard.responses import Responses
+from openbell.gateway.guard.responses import Responses, page_headers
 
 
 def guarded(

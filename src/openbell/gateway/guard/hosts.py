@@ -1,13 +1,16 @@
-"""Host and Origin: only requests that were meant for this gateway, and only from pages that it trusts.
+"""Host, Origin and path: only requests that were meant for this gateway, from pages that it trusts, with one meaning.
 
 A web page can let a name of its own resolve to 127.0.0.1 (DNS rebinding), but cannot change the Host and the Origin that the
-browser sends. Both are compared with lists of exact values before anything else in a request is used.
+browser sends. Both are compared with lists of exact values before anything else in a request is used. A path that
+two programs could read in two ways is refused before it is routed.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -16,7 +19,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from openbell.desk.settings import Settings
 from openbell.gateway.guard.headers import headers_of
 from openbell.gateway.guard.refusals import Count, Form, GuardRefusal, plain_form, uncounted
-from openbell.gateway.guard.targets import target_refusal
 from openbell.net.addresses import is_loopback
 
 MOST_HEADER_BYTES = 16_384
@@ -38,6 +40,22 @@ _NO_CORS = GuardRefusal(
     "no_cors",
     "Pages of other origins cannot use this gateway: there is no CORS.",
     headers=((b"allow", b"GET, POST"),),
+)
+LONGEST_TARGET = 8192
+"""Bytes of a path and its query."""
+_AMBIGUOUS = re.compile(
+    rb"""//                        # empty segments
+    | /\.{1,2}(?:[/;]|$)           # dot segments
+    | %(?:2e|2f|5c|25|[01][0-9a-f]|7f)   # encoded dots, slashes, backslashes, percent signs and control characters
+    | %(?![0-9a-f]{2})             # incomplete encodings
+    | [^!-~] | \\                  # anything but visible ASCII
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_TOO_LONG = GuardRefusal(414, "target_too_long", f"The path and the query may have {LONGEST_TARGET:,} bytes together.")
+_NOT_A_PATH = GuardRefusal(400, "bad_target", "The request target must be a path, such as /mcp, not a whole address.")
+_UNCLEAR = GuardRefusal(
+    400, "bad_target", "The path must not have empty or dot segments, backslashes, control characters or %2F."
 )
 
 
@@ -144,3 +162,18 @@ def _foreign_origin(value: bytes) -> GuardRefusal:
 def _shown(value: bytes) -> str:
     """Returns a header's value in quotes, bounded and in ASCII."""
     return json.dumps(value[:_SHOWN].decode("latin-1"))
+
+
+def target_refusal(scope: Scope) -> GuardRefusal | None:
+    """Returns why the path of a request is refused; None if it is not."""
+    path: bytes = scope["raw_path"]
+    if len(path) + len(scope["query_string"]) > LONGEST_TARGET:
+        return _TOO_LONG
+    if path[:1] != b"/":
+        return _NOT_A_PATH
+    return _UNCLEAR if _is_unclear(path) else None
+
+
+@lru_cache(maxsize=64)  # clients use few paths
+def _is_unclear(path: bytes) -> bool:
+    return _AMBIGUOUS.search(path) is not None

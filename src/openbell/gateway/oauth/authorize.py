@@ -13,12 +13,18 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from openbell.gateway.oauth import redirects
 from openbell.gateway.oauth.clients import Clients
-from openbell.gateway.oauth.consent_page import ConsentPage, consent_page, message_page
-from openbell.gateway.oauth.faults import Handler, OAuthFault
-from openbell.gateway.oauth.forms import SECONDS, AuthorizationRequest, Forms, OpenedForm
-from openbell.gateway.oauth.parameters import address_of, form_parameters, query_parameters, required
+from openbell.gateway.oauth.consent_page import (
+    FORM_SECONDS,
+    AuthorizationRequest,
+    ConsentPage,
+    Forms,
+    OpenedForm,
+    consent_page,
+    message_page,
+)
 from openbell.gateway.oauth.passphrases import Locked, SignIn
 from openbell.gateway.oauth.recording import OAuthLog
+from openbell.gateway.oauth.requests import Handler, OAuthFault, address_of, form_parameters, query_parameters, required
 from openbell.gateway.oauth.resources import Resources
 from openbell.gateway.oauth.scopes import DEFAULT, in_order, parse_scopes, scope_text
 from openbell.gateway.oauth.secret_texts import CODE, digest, new_secret
@@ -107,7 +113,7 @@ class Authorize:
         page.set_cookie(
             sealed.cookie_name,
             sealed.cookie,
-            max_age=int(SECONDS),
+            max_age=int(FORM_SECONDS),
             path="/",
             secure=self._resources.is_secure,
             httponly=True,

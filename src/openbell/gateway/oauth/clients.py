@@ -16,9 +16,8 @@ from starlette.responses import Response
 from openbell.gateway.guard.limits import CallLimits
 from openbell.gateway.oauth.descriptions import read_description
 from openbell.gateway.oauth.documents import Documents
-from openbell.gateway.oauth.faults import OAuthFault, json_response
-from openbell.gateway.oauth.parameters import address_of, body_of
 from openbell.gateway.oauth.recording import OAuthLog
+from openbell.gateway.oauth.requests import OAuthFault, address_of, body_of, json_response
 from openbell.gateway.oauth.scopes import SENTENCES, scope_text
 from openbell.gateway.oauth.secret_texts import CLIENT_SECRET, digest, equal, new_secret
 from openbell.market.clock import Clock

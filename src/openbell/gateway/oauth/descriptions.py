@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openbell.gateway.oauth import redirects
-from openbell.gateway.oauth.faults import OAuthFault
+from openbell.gateway.oauth.requests import OAuthFault
 
 CODE_GRANT = "authorization_code"
 REFRESH_GRANT = "refresh_token"

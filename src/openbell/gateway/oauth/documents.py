@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from openbell.gateway.guard.limits import CallLimits
 from openbell.gateway.oauth.descriptions import read_description
-from openbell.gateway.oauth.faults import OAuthFault
+from openbell.gateway.oauth.requests import OAuthFault
 from openbell.market.clock import Clock
 from openbell.market.errors import OpenbellError
 from openbell.net.rates import Rate

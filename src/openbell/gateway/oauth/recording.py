@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from starlette.requests import Request
 
-from openbell.gateway.guard.addresses import address_of
 from openbell.gateway.guard.audit import OAUTH, AuditEntry, AuditLog
+from openbell.gateway.guard.headers import address_of
+from openbell.gateway.guard.responses import request_id_of
 from openbell.gateway.oauth.scopes import scope_text
 
 
@@ -31,7 +32,7 @@ class OAuthLog:
         """Record what a request has done: `sign_in`, `consent`, `token`, `revoke` or `register`; `ok` or `refused`."""
         if self._audit is None:
             return
-        number = request.scope.get("state", {}).get("request_id", "")
+        number = request_id_of(request.scope)
         address = address_of(request.scope)
         named = scope_text(scopes)
         self._audit.record(AuditEntry(time.time(), number, user, OAUTH, what, named, outcome, 0.0, address, client))

@@ -19,9 +19,8 @@ from starlette.responses import Response
 from openbell.gateway.oauth import secret_texts
 from openbell.gateway.oauth.clients import Clients
 from openbell.gateway.oauth.descriptions import CODE_GRANT, REFRESH_GRANT
-from openbell.gateway.oauth.faults import OAuthFault, json_response
-from openbell.gateway.oauth.parameters import form_parameters, required
 from openbell.gateway.oauth.recording import OAuthLog
+from openbell.gateway.oauth.requests import OAuthFault, form_parameters, json_response, required
 from openbell.gateway.oauth.resources import Resources
 from openbell.gateway.oauth.scopes import scope_text
 from openbell.gateway.oauth.secret_texts import base64url, derived, digest, equal, is_secret, new_secret

@@ -10,7 +10,7 @@ from starlette.types import Scope
 from openbell.desk.quotes.arche.gateway_file import IDENTITY, PROOF, GatewayFile, signed
 from openbell.gateway.guard.headers import headers_of
 from openbell.gateway.guard.refusals import Headers
-from openbell.gateway.quotes.envelopes import request_id_of
+from openbell.gateway.guard.responses import request_id_of
 
 _BEARER = re.compile(rb"bearer +(\S+)", re.IGNORECASE)
 _KEY = b"x-api-key"

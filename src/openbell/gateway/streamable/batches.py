@@ -19,7 +19,7 @@ from openbell.gateway.streamable import wire
 from openbell.gateway.streamable.messages import id_of, key
 from openbell.gateway.streamable.request import McpRequest
 from openbell.gateway.streamable.sessions import ClientState
-from openbell.protocol.replies import Replies
+from openbell.protocol.session import Replies
 
 Handle = Callable[[McpRequest, Any], Awaitable[None]]
 """Answers one message of a POST."""

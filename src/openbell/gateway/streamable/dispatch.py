@@ -14,7 +14,6 @@ from mcp_types import SERVER_INFO_META_KEY, ErrorData
 from openbell.gateway.calls import Calls, CallWatch, HttpCall, tool_call
 from openbell.gateway.cancel_scope import Interruption
 from openbell.gateway.streamable import messages, revision_2026_07, wire
-from openbell.gateway.streamable.delayed import Delayed
 from openbell.gateway.streamable.exchange import HttpExchange
 from openbell.gateway.streamable.request import McpRequest
 from openbell.gateway.streamable.sessions import ClientState
@@ -151,3 +150,24 @@ async def _on_disconnect(receive: wire.Receive, act: Callable[[], None]) -> None
 
 def _error(number: Any, error: ErrorData) -> bytes:
     return wire.error(number, error.code, error.message, error.data)
+
+
+class Delayed:
+    """Begins some work after a number of seconds, unless it is stopped before."""
+
+    __slots__ = ("_loop", "_task", "_timer", "_work")
+
+    def __init__(self, seconds: float, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._work = work
+        self._task: asyncio.Task[object] | None = None
+        self._timer = self._loop.call_later(seconds, self._begin)
+
+    def stop(self) -> None:
+        """Stop the work, or keep it from beginning."""
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _begin(self) -> None:
+        self._task = self._loop.create_task(self._work())

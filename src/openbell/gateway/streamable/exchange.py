@@ -15,6 +15,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
 
 from openbell.gateway.streamable import wire
+from openbell.gateway.streamable.sessions import StreamLog
 from openbell.protocol.session import Session
 
 if TYPE_CHECKING:
@@ -159,3 +160,33 @@ class HttpExchange:
                 return
             await self.begin_stream()
             await wire.part(self._send, wire.KEEP_ALIVE)
+
+
+async def resume(log: StreamLog, number: int, receive: wire.Receive, send: wire.Send) -> None:
+    """Send the events of a log after a number, until its end or until the client disconnects."""
+    await wire.begin_events(send)
+    gone = asyncio.ensure_future(wire.disconnected(receive))
+    try:
+        while not gone.done():
+            changed = log.changed  # before the log is read: a later event sets it
+            for at, name, message in log.after(number):
+                await wire.part(send, wire.event(message, name))
+                number = at
+            if log.ended and not log.after(number):
+                await wire.part(send, b"", last=True)
+                return
+            if not await _first_of(gone, changed):
+                await wire.part(send, wire.KEEP_ALIVE)
+    finally:
+        gone.cancel()
+
+
+async def _first_of(gone: asyncio.Future[None], changed: asyncio.Event) -> bool:
+    """Wait until one of them is done; returns False if neither is after 15 s."""
+    waiting = asyncio.ensure_future(changed.wait())
+    either: set[asyncio.Future[Any]] = {gone, waiting}
+    try:
+        done, _ = await asyncio.wait(either, timeout=PING_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+    return bool(done)

@@ -4,6 +4,9 @@ One reader of the queue for each principal feeds all of its open streams (`Chann
 (`desk.trading.event_ids`) a client can resume at any gateway process. A stream that resumes nothing begins with the
 notifications that were not pushed to any client yet, at most an hour old. A desk that cannot write its records queues
 nothing: its notifications have no id, and wait in this process while a principal has no stream.
+
+In revision 2026-07-28 the response to subscriptions/listen is such a stream. A token is checked when its stream opens, and
+then twice a second.
 """
 
 from __future__ import annotations
@@ -12,7 +15,10 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import Any
+from typing import Any, cast
+
+from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, event_from_wire, event_matches
+from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams, SubscriptionsListenResult
 
 from openbell.desk.alerts.inbox import Inbox
 from openbell.desk.events.supervision import Supervisor
@@ -22,9 +28,9 @@ from openbell.gateway.guard.limits import Claim, Slots
 from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.gateway.streamable import wire
 from openbell.gateway.streamable.channels import Channel, Push, PushStream, Recorder
-from openbell.gateway.streamable.exchange import RESUMABLE_SINCE
-from openbell.gateway.streamable.token_rechecks import TokenRechecks
+from openbell.gateway.streamable.exchange import RESUMABLE_SINCE, HttpExchange
 from openbell.market.errors import OpenbellError
+from openbell.protocol.sdk import ServerRequestContext
 from openbell.protocol.session import Notify, Principal
 
 log = logging.getLogger(__name__)
@@ -38,6 +44,8 @@ _SHARE, _SHARE_EACH = 0.75, 0.25
 """Of the connections of this process: streams leave some for requests, and those of one principal leave some for others."""
 _BUSY = GuardRefusal(503, "too_many_streams", "Too many streams are open: retry later.", 5.0)
 _CLOSING = GuardRefusal(503, "closing", "This process of the gateway stops: retry at another one, or later.", 1.0)
+_RECHECK_SECONDS = 0.5
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 
 class PushStreams:
@@ -203,3 +211,86 @@ class PushStreams:
         for channel in list(self._channels.values()):
             for stream in list(channel.streams):
                 stream.end()
+
+
+class TokenRechecks:
+    """The permits of open streams, all checked by one task."""
+
+    def __init__(self) -> None:
+        self._held: dict[PushStream, TokenCheck] = {}
+        self._checking: asyncio.Task[None] | None = None
+
+    def add(self, stream: PushStream, permit: TokenCheck) -> None:
+        """Begin to check the permit of a stream."""
+        self._held[stream] = permit
+        if self._checking is None or self._checking.done():
+            self._checking = asyncio.create_task(self._check(), name="permits")
+
+    def remove(self, stream: PushStream) -> None:
+        """Stop checking."""
+        self._held.pop(stream, None)
+
+    def close(self) -> None:
+        """Stop checking all permits."""
+        if self._checking is not None:
+            self._checking.cancel()
+
+    async def _check(self) -> None:
+        while self._held:
+            await asyncio.sleep(_RECHECK_SECONDS)
+            holds: dict[Any, bool] = {}  # many streams have the same token
+            for stream, permit in list(self._held.items()):
+                if permit.key not in holds:
+                    holds[permit.key] = await self._holds(permit)
+                if not holds[permit.key]:
+                    stream.end()
+
+    async def _holds(self, permit: TokenCheck) -> bool:
+        try:
+            return await permit.holds()
+        except Exception:
+            log.exception("the token of a stream could not be checked")
+            return True
+
+
+class Listening:
+    """Serves one stream for each call."""
+
+    def __init__(self, pushes: PushStreams, pushed: Pushed) -> None:
+        """`pushed` returns the methods that the server pushes to a principal."""
+        self._pushes = pushes
+        self._pushed = pushed
+
+    async def __call__(
+        self, context: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
+        """Acknowledge, then send pushes until the client disconnects or the gateway closes."""
+        exchange = cast("HttpExchange", context.request)
+        meta = {SUBSCRIPTION_ID_META_KEY: context.request_id}
+        granted = _granted(params.notifications)
+        shown = granted.model_dump(by_alias=True, mode="json", exclude_none=True)
+        principal = exchange.session.principal
+        async with self._pushes.opened(principal, self._pushed(principal), None, permit=exchange.permit) as pushes:
+            await exchange.notify(ACKNOWLEDGED, {"notifications": shown, "_meta": meta})
+            async for push in pushes:
+                if push is not None and _passes(granted, push):
+                    await exchange.notify(
+                        push.method, {**push.params, "_meta": {**push.params.get("_meta", {}), **meta}}
+                    )
+        return SubscriptionsListenResult(_meta=meta)
+
+
+def _granted(wanted: SubscriptionFilter) -> SubscriptionFilter:
+    """Returns the kinds of events that were asked for. Those that never happen here are granted and never sent."""
+    return SubscriptionFilter(
+        tools_list_changed=wanted.tools_list_changed or None,
+        prompts_list_changed=wanted.prompts_list_changed or None,
+        resources_list_changed=wanted.resources_list_changed or None,
+        resource_subscriptions=list(wanted.resource_subscriptions) if wanted.resource_subscriptions else None,
+    )
+
+
+def _passes(granted: SubscriptionFilter, push: Push) -> bool:
+    """Returns False for a change of tools, prompts or resources that was not asked for. Other pushes have no filter."""
+    event = event_from_wire(push.method, push.params)
+    return event is None or event_matches(granted, frozenset(granted.resource_subscriptions or ()), event)

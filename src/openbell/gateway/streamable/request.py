@@ -1,15 +1,15 @@
-"""One POST of an admitted client: what was sent, and how it is answered."""
+"""One POST of an admitted client: what was sent, and how it is answered, with the header Mcp-Session-Id."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 from openbell.gateway.guard.headers import RequestHeaders
 from openbell.gateway.guard.limits import Claim
+from openbell.gateway.guard.responses import SESSION, session_of
 from openbell.gateway.streamable import wire
-from openbell.gateway.streamable.session_header import SessionHeader
-from openbell.protocol.replies import Replies
-from openbell.protocol.session import Principal
+from openbell.protocol.session import Principal, Replies
 
 
 class McpRequest:
@@ -60,3 +60,30 @@ class McpRequest:
     async def refuse(self, status: int, code: int, message: str, request: Any = None, data: Any = None) -> None:
         """Send an error response."""
         await self.answer(status, wire.error(request, code, message, data))
+
+
+class SessionHeader:
+    """Sends the messages of one response, with the id of a session that begins in its headers.
+
+    The guard repeats the client's own id in every response.
+    """
+
+    __slots__ = ("_begun", "_send", "is_valid", "session")
+
+    def __init__(self, headers: RequestHeaders, send: wire.Send) -> None:
+        given, self.is_valid = session_of(headers)
+        self.session = None if given is None else given.decode("ascii")
+        """The client's id, or that of a session which begins; None for no session."""
+        self._begun = False
+        self._send = send
+
+    def begin(self, session: str) -> None:
+        """Name a new session in the response."""
+        self.session, self._begun = session, True
+
+    def __call__(self, message: wire.Message) -> Awaitable[None]:
+        """See ASGI's `send`."""
+        if self._begun and self.session is not None and message["type"] == "http.response.start":
+            headers = [*message["headers"], (SESSION, self.session.encode("ascii"))]
+            message = {**message, "headers": headers}
+        return self._send(message)

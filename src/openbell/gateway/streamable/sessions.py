@@ -15,8 +15,7 @@ from typing import Any
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from pydantic_core import to_json
 
-from openbell.protocol.replies import Replies
-from openbell.protocol.session import Notify, Principal, Session
+from openbell.protocol.session import Notify, Principal, Replies, Session
 
 MOST = 10_000
 MOST_PER_PRINCIPAL = 1_000

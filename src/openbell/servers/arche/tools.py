@@ -1,10 +1,15 @@
-"""quotes.live, quotes.historical, system.health and system.metadata."""
+"""quotes.live, quotes.historical, system.health and system.metadata.
+
+A note beside the result says what prices are: the manifest allows no further field, and an agent does not read `_meta`.
+"""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from http import HTTPStatus
+from typing import Any
 
 from openbell.desk.quotes.arche.contract import (
     API_VERSION,
@@ -21,13 +26,23 @@ from openbell.desk.quotes.arche.errors import UpstreamTooLarge, UpstreamUnreacha
 from openbell.desk.quotes.arche.port import ArcheResponse
 from openbell.desk.quotes.arche.requests import Params
 from openbell.market.errors import InvalidParameter
+from openbell.market.plural import in_words
 from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.tool import NoArguments, Reads, Tool
-from openbell.servers.arche import answers, notes, shapes
+from openbell.servers.arche import answers, shapes
+from openbell.servers.arche.shapes import Bar, QuoteShape
 
 VERSION = "1.0.0"
 """Of the manifest."""
+_KINDS = {
+    "simulated": "Prices are SIMULATED, not real",
+    "imported": "Prices were imported on this machine, not live",
+    "replay": "Prices are a replay of stored bars, not live",
+    "remote": "Prices are those of another service",
+}
+"""What prices are, by the `data` of the truth header."""
+_LONGEST_TICKER = 64
 
 
 async def quotes_live(call: Call, given: shapes.LiveInput) -> Result[shapes.LiveQuotesShape]:
@@ -41,8 +56,8 @@ async def quotes_live(call: Call, given: shapes.LiveInput) -> Result[shapes.Live
         "source_status": response.status,
     }
     if call.desk.settings.arche_url:
-        left_out = notes.unanswered(tickers.split(","), (each["ticker"] for each in quotes))
-        return Result(value, Basis(newest=notes.oldest(quotes), note=left_out))
+        left_out = unanswered(tickers.split(","), (each["ticker"] for each in quotes))
+        return Result(value, Basis(newest=oldest(quotes), note=left_out))
     return Result(value, basis_of(response))
 
 
@@ -70,7 +85,7 @@ async def quotes_historical(call: Call, given: shapes.HistoricalInput) -> Result
     }
     if call.desk.settings.arche_url:  # a page need not have bars of every ticker
         left_out = "some tickers have no answer" if response.status == HTTPStatus.PARTIAL_CONTENT else None
-        return Result(value, Basis(newest=notes.newest(found["items"], timeframe.seconds), note=left_out))
+        return Result(value, Basis(newest=newest(found["items"], timeframe.seconds), note=left_out))
     return Result(value, basis_of(response))
 
 
@@ -139,6 +154,52 @@ def basis_of(response: ArcheResponse) -> Basis:
     return on_bars(facts.instrument, facts.newest, facts.bars)
 
 
+def live_note(truth: Mapping[str, Any]) -> str:
+    """Returns what an agent must know about live quotes: what prices are, how old, and tickers without an answer."""
+    return _note(truth, "the oldest is {} old")
+
+
+def history_note(truth: Mapping[str, Any]) -> str:
+    """Returns what an agent must know about a page of bars."""
+    return _note(truth, "the newest bar here closed {} ago")
+
+
+def _note(truth: Mapping[str, Any], aged: str) -> str:
+    kind, age = str(truth["data"]), truth["age_s"]
+    text = _KINDS.get(kind) or f"Prices are {kind.replace('+', ' and ')} data of {truth['feed']}"
+    if age is not None:
+        text += "; " + aged.format(f"{age} s" if age < 60 else in_words(age))
+    return f"{text}. {note[:1].upper()}{note[1:]}." if (note := truth.get("note")) else f"{text}."
+
+
+def unanswered(asked: Sequence[str], answered: Iterable[str]) -> str | None:
+    """Returns which tickers another API has left out, in their canonical form or as they were asked; None if none."""
+    found = {_letters(each) for each in answered}
+    missing = [each for each in dict.fromkeys(asked) if _letters(each) not in found]
+    if not missing:
+        return None
+    return f"not answered: {', '.join(repr(each[:_LONGEST_TICKER])[1:-1] for each in missing)}"
+
+
+def _letters(ticker: str) -> str:
+    """Returns what is the same in all forms of a ticker: BTC-USD, BTC/USD and BTCUSD."""
+    return "".join(each for each in ticker.rpartition(":")[2].upper() if each.isalnum())
+
+
+def oldest(quotes: Iterable[QuoteShape]) -> int | None:
+    """Returns the time of the oldest quote."""
+    return min((_seconds(each["as_of"]) for each in quotes), default=None)
+
+
+def newest(bars: Iterable[Bar], length: int) -> int | None:
+    """Returns the end of the newest bar; `length` is that of a bar in seconds."""
+    return max((_seconds(each["timestamp"]) + length for each in bars), default=None)
+
+
+def _seconds(moment: str) -> int:
+    return int(datetime.fromisoformat(moment).timestamp())
+
+
 TOOLS = (
     Tool(
         name="quotes.live",
@@ -148,7 +209,7 @@ TOOLS = (
         handler=quotes_live,
         toolset="market",
         reads=Reads.BARS,
-        note_of=notes.live_note,
+        note_of=live_note,
     ),
     Tool(
         name="quotes.historical",
@@ -158,7 +219,7 @@ TOOLS = (
         handler=quotes_historical,
         toolset="market",
         reads=Reads.BARS,
-        note_of=notes.history_note,
+        note_of=history_note,
     ),
     Tool(
         name="system.health",

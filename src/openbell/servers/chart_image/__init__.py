@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openbell.protocol.dialects import ChartImageDialect
 from openbell.protocol.service import Service
-from openbell.servers.chart_image import configs, drawing, exploring
+from openbell.servers.chart_image import configs, exploring
 
 SERVICE = Service(
     name="chart-image",
@@ -13,6 +13,6 @@ SERVICE = Service(
         "construct_chart_config turns a sentence into a config, generate_chart_image draws it; validate_chart_config checks "
         "a config that you changed. metadata.engine says who drew: openbell (this desk's bars) or chart-img.com."
     ),
-    tools=(*exploring.TOOLS, *configs.TOOLS, *drawing.TOOLS),
+    tools=(*exploring.TOOLS, *configs.TOOLS),
     dialect=ChartImageDialect(),
 )

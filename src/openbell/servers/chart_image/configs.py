@@ -1,16 +1,30 @@
-"""construct_chart_config and validate_chart_config."""
+"""construct_chart_config, validate_chart_config and generate_chart_image."""
 
 from __future__ import annotations
 
+import base64
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
-from openbell.charts.config.choices import PLANS, THEMES
-from openbell.market.errors import InvalidParameter, InvalidTimeframe
+from openbell.charts.config.choices import FORMATS, PLANS, THEMES
+from openbell.desk.pictures.chart_image.errors import VendorError
+from openbell.market.clock import iso
+from openbell.market.errors import (
+    DataError,
+    InvalidParameter,
+    InvalidSymbol,
+    InvalidTimeframe,
+    Refused,
+    StoreError,
+    UnknownSymbol,
+)
 from openbell.market.nearest import check_one_of
 from openbell.market.timeframes import CHART, name_of, parse_timeframe
-from openbell.protocol.call import Call, Result
-from openbell.protocol.tool import Reads, Tool
+from openbell.protocol.call import Basis, Call, Result, on_bars
+from openbell.protocol.dialects import Media, MediaPicture
+from openbell.protocol.result_fields import stated
+from openbell.protocol.session import Scope
+from openbell.protocol.tool import Effect, Reads, Tool, require_scope
 from openbell.servers.chart_image import shapes
 
 if TYPE_CHECKING:
@@ -79,6 +93,44 @@ async def validate_chart_config(call: Call, given: shapes.ValidateInput) -> Resu
     return Result(value)
 
 
+async def generate_chart_image(call: Call, given: shapes.GenerateInput) -> Result[Media]:
+    """Draw a config."""
+    if given.format is not None:
+        check_one_of("format", given.format, FORMATS)
+    if given.storage:
+        require_scope(Scope.WRITE, "storage", call.session.principal)
+    made = await call.desk.chart_images.generate(
+        given.config, given.format, store=given.storage, principal=call.principal
+    )
+    metadata: shapes.MetadataShape = {
+        "format": made.format.upper(),
+        "resolution": made.resolution,
+        "generatedAt": iso(int(made.generated.timestamp())),
+        "engine": made.engine,
+    }
+    if made.expires is not None:
+        metadata["expiresAt"] = iso(made.expires.timestamp())
+    told = dict(made.stated or {})
+    note = "; ".join(filter(None, (f"drawn by {made.engine} from its own data", told.pop("note", None))))
+    basis = Basis(stated={"note": note, "data": "remote", "feed": made.engine, **told})
+    if told.get("data"):
+        metadata["data_source"] = f"{told['data']} data of {made.engine}"
+    if made.bars is not None:
+        basis = on_bars(made.bars.instrument, made.bars.end, made.bars.facts)
+        metadata = {**metadata, **stated(call, made.bars.instrument, made.bars.facts.sources)}
+    if made.notes:
+        metadata["note"] = "; ".join(made.notes)
+    response: shapes.ResponseShape = {"statusCode": made.status}
+    if made.remaining is not None:
+        response["rateLimitRemaining"] = made.remaining
+    payload: shapes.ImageShape = {"success": True, "metadata": metadata, "apiResponse": response}
+    if made.url is not None:
+        payload["imageUrl"] = made.url
+        return Result(Media((), dict(payload)), basis)
+    payload["imageData"] = base64.b64encode(made.data).decode()
+    return Result(Media((MediaPicture(f"image/{made.format}", made.data),), dict(payload), repeated=True), basis)
+
+
 TOOLS = (
     Tool(
         "construct_chart_config",
@@ -98,5 +150,18 @@ TOOLS = (
         validate_chart_config,
         toolset="charts",
         reads=Reads.NOTHING,
+    ),
+    Tool(
+        "generate_chart_image",
+        "Draw a chart config as PNG or JPEG. With storage the result is a URL that expires: far fewer tokens than Base64.",
+        shapes.GenerateInput,
+        shapes.ImageShape,
+        generate_chart_image,
+        toolset="charts",
+        reads=Reads.BARS,
+        effect=Effect.BY_ARGUMENT,
+        open_world=True,
+        idempotent=False,
+        errors=(VendorError, Refused, DataError, StoreError, InvalidSymbol, UnknownSymbol),
     ),
 )

@@ -8,6 +8,7 @@ from openbell.desk.pictures.chart_image.errors import VendorError
 from openbell.market.clock import iso
 from openbell.market.nearest import check_one_of
 from openbell.protocol.call import Call, Result
+from openbell.protocol.shaping import shaped
 from openbell.protocol.tool import NoArguments, Reads, Tool
 from openbell.servers.chart_image import shapes
 
@@ -110,9 +111,7 @@ async def get_symbols(call: Call, given: shapes.SymbolsInput) -> Result[shapes.S
 
 
 def _exchanges(found: SymbolListing[VendorExchange]) -> list[shapes.ExchangeShape]:
-    return [
-        {"id": each.id, "name": each.name, "type": each.type, "description": each.description} for each in found.items
-    ]
+    return [shaped(shapes.ExchangeShape, each) for each in found.items]
 
 
 def _note(found: SymbolListing[Any]) -> str | None:

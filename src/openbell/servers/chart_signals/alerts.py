@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from openbell.market.timeframes import name_of, parse_timeframe
-from openbell.protocol.access import require
 from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.session import Scope
-from openbell.protocol.tool import Arguments, Effect, Reads, Tool
+from openbell.protocol.tool import Arguments, Effect, Reads, Tool, require_scope
 from openbell.servers.chart_signals import shapes
 from openbell.servers.chart_signals.signals import SIGNAL_ERRORS
 from openbell.signals.crossing_alerts import CONDITIONS, METHOD, CrossingAlert, CrossingRequest, CrossingSubscription
@@ -73,7 +72,7 @@ def _is_stored(call: Call) -> bool:
     """
     stored = call.session.stateless and call.desk.trading.writes
     if stored:
-        require(Scope.WRITE, "a subscription over HTTP is stored and", call.session.principal)
+        require_scope(Scope.WRITE, "a subscription over HTTP is stored and", call.session.principal)
     return stored
 
 

@@ -12,10 +12,9 @@ from openbell.market.instruments import AssetClass
 from openbell.market.plural import in_words
 from openbell.market.sessions import Phase, StockSession, eastern, next_open, session_on, stock_phase
 from openbell.market.timeframes import SHORT
-from openbell.protocol.call import Call, Result
+from openbell.protocol.call import Call, Result, data_source
 from openbell.protocol.session import Scope
 from openbell.protocol.tool import NoArguments, Reads, Tool
-from openbell.protocol.truth import data_source
 from openbell.servers.chart_signals import shapes
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from openbell.market.timeframes import Timeframe
 from openbell.protocol.numbers import Computed, Exact
-from openbell.protocol.source_fields import Stated
+from openbell.protocol.result_fields import Stated
 from openbell.signals.crossings import SignalCrossings
 
 TIMEFRAMES = {"1min": Timeframe.M1, "5min": Timeframe.M5, "15min": Timeframe.M15, "1hour": Timeframe.H1}

@@ -21,14 +21,14 @@ from openbell.market.errors import (
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.timeframes import Timeframe, name_of, parse_timeframe
 from openbell.protocol.call import Basis, Call, Result, on_bars
-from openbell.protocol.source_fields import stated
+from openbell.protocol.result_fields import stated
+from openbell.protocol.shaping import shaped
 from openbell.protocol.tool import Arguments, Reads, Tool
 from openbell.servers.chart_signals import shapes
 from openbell.signals.crossings import NEEDED, SignalSnapshot
 
 if TYPE_CHECKING:
     from openbell.desk.quotes.signals import WatchedRow
-    from openbell.signals.crossings import SignalReading
     from openbell.signals.series import SignalSeries
 
 NOT_READY = f"insufficient bars (need {NEEDED}+)"
@@ -75,12 +75,8 @@ async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalRe
         "snapshot": {**_shape(signals.last, own=own), "prev_snapshot": _shape(signals.previous, own=own)},
         "crossings": signals.crossings.table(),
         "trend_state": signals.trend,
-        "risk_anchor": {
-            "price": signals.anchor.price,
-            "type": signals.anchor.type,
-            "distance_pct": signals.anchor.distance_pct,
-        },
-        "reading": _reading(read(signals.last), squeezed=signals.squeezed),
+        "risk_anchor": shaped(shapes.RiskAnchorShape, signals.anchor),
+        "reading": shaped(shapes.ReadingShape, read(signals.last), squeeze=signals.squeezed),
         "last_crossings": _last_crossings(reading.series),
         **stated(call, instrument, facts.sources),  # type: ignore[typeddict-item]
     }
@@ -89,17 +85,6 @@ async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalRe
 
 def _noted(shown: shapes.SignalResponse, note: str | None) -> shapes.SignalResponse:
     return {**shown, "note": note} if note else shown
-
-
-def _reading(found: SignalReading, *, squeezed: bool) -> shapes.ReadingShape:
-    return {
-        "rsi": found.rsi,
-        "macd": found.macd,
-        "bollinger": found.bollinger,
-        "price_vs_ema9_pct": found.price_vs_ema9_pct,
-        "bb_position_pct": found.bb_position_pct,
-        "squeeze": squeezed,
-    }
 
 
 def _last_crossings(series: SignalSeries) -> dict[str, shapes.LastCrossing | None]:
@@ -112,21 +97,8 @@ def _last_crossings(series: SignalSeries) -> dict[str, shapes.LastCrossing | Non
 
 def _shape(snapshot: SignalSnapshot, *, own: bool) -> shapes.PreviousShape:
     """Returns a snapshot; `own`: its volume is the feed's own, not a sum."""
-    return {
-        "price": snapshot.price,
-        "ema9": snapshot.ema9,
-        "ma10": snapshot.ma10,
-        "macd": snapshot.macd,
-        "signal": snapshot.signal,
-        "hist": snapshot.hist,
-        "rsi": snapshot.rsi,
-        "bb_upper": snapshot.bb_upper,
-        "bb_middle": snapshot.bb_middle,
-        "bb_lower": snapshot.bb_lower,
-        "volume": snapshot.volume if own else volume(snapshot.volume),
-        "vwap": snapshot.vwap,
-        "time": iso(snapshot.time),
-    }
+    amount = snapshot.volume if own else volume(snapshot.volume)
+    return shaped(shapes.PreviousShape, snapshot, volume=amount, time=iso(snapshot.time))
 
 
 async def get_watchlist(call: Call, given: WatchlistInput) -> Result[shapes.WatchlistResponse]:

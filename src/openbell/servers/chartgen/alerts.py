@@ -19,12 +19,11 @@ from openbell.market.instruments import parse
 from openbell.market.nearest import check_one_of
 from openbell.market.timeframes import SHORT
 from openbell.protocol.call import Call, Result, on_bars
-from openbell.protocol.replies import Afterwards
-from openbell.protocol.session import Scope
+from openbell.protocol.session import Afterwards, Scope
 from openbell.protocol.tool import Absent, Arguments, Effect, NoArguments, Reads, Tool, without_default
 from openbell.servers.chartgen import trading_shapes as shapes
-from openbell.servers.chartgen.received import received_shape
 from openbell.servers.chartgen.shapes import DEFAULT_TIMEFRAME, choice, short_name
+from openbell.servers.chartgen.trading_shapes import received_shape
 
 if TYPE_CHECKING:
     from openbell.desk.alerts.service import Condition

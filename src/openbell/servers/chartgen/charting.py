@@ -25,11 +25,10 @@ from openbell.market.errors import DataError, InvalidParameter, InvalidSymbol, R
 from openbell.market.nearest import check_one_of
 from openbell.market.provenance import BarFacts
 from openbell.market.sessions import EXTENDED, SESSIONS
-from openbell.protocol.access import check
 from openbell.protocol.call import Basis, Call, Result, on_bars
-from openbell.protocol.media import Media, MediaPicture
-from openbell.protocol.source_fields import stated
-from openbell.protocol.tool import Arguments, Reads, Tool
+from openbell.protocol.dialects import Media, MediaPicture
+from openbell.protocol.result_fields import stated
+from openbell.protocol.tool import Arguments, Reads, Tool, require_allowed
 from openbell.servers.chartgen import alerts, orders, shapes
 
 if TYPE_CHECKING:
@@ -171,7 +170,7 @@ async def _overlay(call: Call, chart: Evaluation) -> AccountOverlay:
     try:
         for tool in (*orders.TOOLS, *alerts.TOOLS):
             if tool.name in {"get_orders", "list_alerts"}:
-                check(tool, call.desk.settings, None, call.session.principal)
+                require_allowed(tool, call.desk.settings, None, call.session.principal)
     except Refused as error:
         refused = error.message
     return await call.desk.trading.overlays.of(call.principal, chart.bars, refused=refused)

@@ -24,10 +24,8 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import check_one_of
 from openbell.market.sessions import phase
 from openbell.protocol.call import Basis, Call, Result, on_bars, on_prices
-from openbell.protocol.pages import pagination
-from openbell.protocol.position_times import opened
+from openbell.protocol.result_fields import opened, pagination, stated_of_account
 from openbell.protocol.session import Scope
-from openbell.protocol.source_fields import stated_of_account
 from openbell.protocol.tool import Arguments, Effect, NoArguments, Reads, Tool
 from openbell.servers.chartgen import trading_shapes as shapes
 from openbell.servers.chartgen.shapes import choice

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from openbell.market.sessions import SESSIONS
 from openbell.market.timeframes import SHORT, Timeframe, name_of, parse_timeframe
 from openbell.protocol.numbers import Exact
-from openbell.protocol.source_fields import Stated
+from openbell.protocol.result_fields import Stated
 from openbell.protocol.tool import whole
 
 TIMEFRAMES = SHORT

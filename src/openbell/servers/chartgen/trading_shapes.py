@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NotRequired, cast
 
@@ -10,15 +12,22 @@ from typing_extensions import TypedDict
 
 from openbell.market.clock import iso
 from openbell.market.digits import average, significant
+from openbell.market.errors import InvalidSymbol
+from openbell.market.foreign_text import without_invisible
+from openbell.market.instruments import parse
 from openbell.protocol.numbers import Exact
-from openbell.protocol.pages import Pagination
-from openbell.protocol.position_times import Opened, Precision
-from openbell.protocol.source_fields import StatedOfAccount
-from openbell.servers.chartgen.received import ReceivedShape
+from openbell.protocol.result_fields import Foreign, Opened, Pagination, Precision, StatedOfAccount, mark
 from openbell.trading import amounts
 from openbell.trading.alerts import Alert, AlertProgress
 from openbell.trading.fills import FillTime
 from openbell.trading.orders import Order
+
+_LEFT_OUT = {"time_in_force": "gtc", "filled_quantity": "0", "fees": "0", "role": "single"}
+"""The values of fields that a list leaves out."""
+_ONLY_IN_DETAIL = {"account", "updated_at", "filled_at", "filled_at_precision"}
+"""Fields that a list leaves out whatever their value, so that 20 orders stay within 1,500 tokens."""
+_SYMBOLS = ("ticker", "symbol")
+_PRICES = ("price", "close", "value")
 
 
 class OrderShape(TypedDict):
@@ -80,14 +89,6 @@ class ListedOrder(TypedDict):
     placed_at: str
     updated_at: NotRequired[str]
     account: NotRequired[Literal["paper", "live"]]
-
-
-_LEFT_OUT = {"time_in_force": "gtc", "filled_quantity": "0", "fees": "0", "role": "single"}
-"""The values of fields that a list leaves out."""
-
-
-_ONLY_IN_DETAIL = {"account", "updated_at", "filled_at", "filled_at_precision"}
-"""Fields that a list leaves out whatever their value, so that 20 orders stay within 1,500 tokens."""
 
 
 def listed_order(order: OrderShape) -> ListedOrder:
@@ -296,3 +297,62 @@ def listed_alert(alert: Alert, progress: AlertProgress) -> AlertShape:
         shape["distance"] = amounts.number(progress.distance)
     shape["reason"] = progress.reason
     return shape
+
+
+class ReceivedField(TypedDict):
+    """One field of a request, as its sender wrote it."""
+
+    name: str
+    value: str | bool | Exact | None
+
+
+class ReceivedShape(Foreign):
+    """What a sender outside this desk has sent to an inbound webhook."""
+
+    id: str
+    received_at: str
+    symbol: NotRequired[Annotated[str, Field(description="that the sender names, if it is one")]]
+    price: NotRequired[Annotated[Exact, Field(description="that the sender names")]]
+    fields: list[ReceivedField]
+
+
+def received_shape(entry: Mapping[str, Any]) -> ReceivedShape:
+    """Returns an entry of the inbox that an inbound webhook has made."""
+    fields: list[ReceivedField] = [
+        {"name": without_invisible(each["name"]), "value": _value(each["value"])} for each in entry["fields"]
+    ]
+    said = {each["name"]: each["value"] for each in fields}
+    shape: ReceivedShape = {
+        "id": entry["alert_id"],
+        "received_at": entry["triggered_at"],
+        "fields": fields,
+    }
+    mark(shape, f"webhook {entry['webhook']}")
+    if symbol := next((found for name in _SYMBOLS if (found := _symbol(said.get(name)))), None):
+        shape["symbol"] = symbol
+    price = next((number for name in _PRICES if (number := _number(said.get(name))) is not None), None)
+    if price is not None:
+        shape["price"] = price
+    return shape
+
+
+def _value(value: Any) -> Any:
+    return without_invisible(value) if isinstance(value, str) else value
+
+
+def _symbol(value: Any) -> str | None:
+    """Returns the symbol that a text is; None if it is none: any other text stays in its field."""
+    try:
+        return parse(value).symbol if isinstance(value, str) else None
+    except InvalidSymbol:
+        return None
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        found = float(value)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None

@@ -1,4 +1,4 @@
-"""get_top_specs, get_implementations and submit_new_spec."""
+"""strategy-db: strategy specs and their implementations (TradeStream's strategy-db-mcp)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from openbell.desk.orders.decisions import LONGEST_REASONING
 from openbell.desk.research.strategies.catalogue import SOURCES, STATUSES, SpecStanding
 from openbell.desk.research.strategies.figures import StrategyFigures
 from openbell.desk.research.strategies.strategy_advice import outdated_note
-from openbell.market.errors import CallTimeout, InvalidParameter, Refused, StoreError
+from openbell.market.errors import CallTimeout, InputError, InvalidParameter, Refused, StoreError, StoreTimeout
 from openbell.market.foreign_text import without_invisible
 from openbell.market.nearest import did_you_mean
 from openbell.market.provenance import BarFacts
-from openbell.protocol.call import Basis, Call, Result
-from openbell.protocol.foreign import Foreign, mark
-from openbell.protocol.json_arguments import require_storable
+from openbell.protocol.argument_limits import require_storable
+from openbell.protocol.call import Basis, Call, Result, data_source
+from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.numbers import Computed
-from openbell.protocol.pages import Pagination, pagination
+from openbell.protocol.result_fields import Foreign, Pagination, mark, pagination
+from openbell.protocol.service import Service
 from openbell.protocol.session import Scope
 from openbell.protocol.tool import Absent, Arguments, Effect, Reads, Tool, without_default
-from openbell.protocol.truth import data_source
 from openbell.servers.spec_marks import mark_spec
 from openbell.strategies.errors import (
     DuplicateName,
@@ -45,6 +45,7 @@ Refresh = Annotated[bool, Field(description="bypass the cache")]
 _LONGEST_LINE = 200
 """Characters of a description in a list."""
 _REQUIRED = ("name", "indicators", "entry_conditions", "exit_conditions", "parameters")
+_ANY = (StoreError, CallTimeout)
 
 
 def _text(schema: dict[str, Any]) -> None:
@@ -265,8 +266,6 @@ def _choice(names: tuple[str, ...]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-_ANY = (StoreError, CallTimeout)
-
 TOOLS = (
     Tool(
         name="get_top_specs",
@@ -312,5 +311,38 @@ TOOLS = (
         idempotent=False,
         changes=("get_top_specs", "get_implementations"),
         errors=(*_ANY, Refused, InvalidName, InvalidIndicators, InvalidConditions, InvalidSchema, DuplicateName),
+    ),
+)
+
+
+SERVICE = Service(
+    name="strategy-db-mcp",
+    command="strategy-db",
+    title="Openbell strategy specs",
+    instructions=(
+        "A submitted spec is tried on the watched symbols, out of sample. Conditions are ANDed; types are CROSSED_UP, "
+        "CROSSED_DOWN, OVER, UNDER, IS_RISING, IS_FALLING, AND, OR, NOT, and in exits STOP_LOSS, STOP_GAIN, "
+        "TRAILING_STOP_LOSS."
+    ),
+    tools=TOOLS,
+    opens_records=True,
+    answers_early=True,
+    searches=True,
+    dialect=EnvelopeDialect(
+        {
+            InvalidName: "INVALID_NAME",
+            DuplicateName: "DUPLICATE_NAME",
+            InvalidIndicators: "INVALID_INDICATORS",
+            InvalidConditions: "INVALID_CONDITIONS",
+            InvalidSchema: "SCHEMA_VALIDATION_ERROR",
+            InvalidSource: "INVALID_SOURCE",
+            InvalidStatus: "INVALID_STATUS",
+            UnknownSpec: "SPEC_NOT_FOUND",
+            InputError: "INVALID_PARAMETER",
+            CallTimeout: "TIMEOUT",
+            StoreTimeout: "TIMEOUT",
+            StoreError: "DATABASE_ERROR",
+            Refused: "UNAUTHORIZED",
+        }
     ),
 )

@@ -1,4 +1,4 @@
-"""get_recent_decisions and save_decision."""
+"""decisions: the journal of what an agent decided and why (TradeStream's decisions-mcp)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing_extensions import TypedDict
 
 from openbell.desk.orders.decisions import LONGEST_REASONING
 from openbell.market.clock import iso
-from openbell.market.errors import CallTimeout, InvalidSymbol, Refused, StoreError
+from openbell.market.errors import CallTimeout, InputError, InvalidSymbol, Refused, StoreError, StoreTimeout
 from openbell.market.foreign_text import without_invisible
 from openbell.market.nearest import did_you_mean
+from openbell.protocol.argument_limits import Anything, require_storable
 from openbell.protocol.call import Call, Result
-from openbell.protocol.foreign import Foreign, mark
-from openbell.protocol.json_arguments import Anything, require_storable
+from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.numbers import Exact
-from openbell.protocol.pages import Pagination, pagination
+from openbell.protocol.result_fields import Foreign, Pagination, mark, pagination
+from openbell.protocol.service import Service
 from openbell.protocol.session import Scope
 from openbell.protocol.tool import Absent, Arguments, Effect, Reads, Tool, without_default
 from openbell.trading.request import InvalidAction, InvalidConfidence, ReasoningTooLong
@@ -26,6 +27,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 _PAGE_TEXT, _ITEM_TEXT = 3_000, 300
 """Characters that the reasonings of a page share, and the least that each of many gets."""
 Action = Annotated[str, Field(json_schema_extra={"enum": list(ACTIONS)})]
+_ANY = (InvalidSymbol, InvalidAction, StoreError, CallTimeout)
 
 
 class Decision(Foreign):
@@ -147,8 +149,6 @@ def _action(given: str) -> str:
     return action
 
 
-_ANY = (InvalidSymbol, InvalidAction, StoreError, CallTimeout)
-
 TOOLS = (
     Tool(
         name="get_recent_decisions",
@@ -178,5 +178,28 @@ TOOLS = (
         idempotent=False,
         changes=("get_recent_decisions",),
         errors=(*_ANY, Refused, InvalidConfidence, ReasoningTooLong),
+    ),
+)
+
+
+SERVICE = Service(
+    name="decisions-mcp",
+    command="decisions",
+    title="Openbell decisions",
+    instructions="Decisions are kept for good, in a chain of hashes that openbell verify checks; newest first.",
+    tools=TOOLS,
+    opens_records=True,
+    dialect=EnvelopeDialect(
+        {
+            InvalidSymbol: "INVALID_SYMBOL",
+            InvalidAction: "INVALID_ACTION",
+            InvalidConfidence: "INVALID_CONFIDENCE",
+            ReasoningTooLong: "REASONING_TOO_LONG",
+            InputError: "INVALID_PARAMETER",
+            CallTimeout: "TIMEOUT",
+            StoreTimeout: "TIMEOUT",
+            StoreError: "DATABASE_ERROR",
+            Refused: "UNAUTHORIZED",
+        }
     ),
 )

@@ -1,4 +1,4 @@
-"""get_candles, get_current_price and get_volatility."""
+"""market-data: candles, the current price, volatility (TradeStream's market-data-mcp)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from openbell.desk.bars.facts import stored_instead
 from openbell.desk.quotes.service import Quote
@@ -16,33 +17,178 @@ from openbell.market.digits import difference, volume
 from openbell.market.errors import (
     CallTimeout,
     FeedUnavailable,
+    InputError,
     InsufficientData,
     InvalidSymbol,
     InvalidTimeframe,
     NoData,
+    NotFinite,
+    Refused,
     StaleData,
     StoreError,
+    StoreTimeout,
     UnknownSymbol,
 )
 from openbell.market.instruments import parse
 from openbell.market.price_history import PERIODS, RegularClose, percent_change
 from openbell.market.provenance import BarFacts
-from openbell.market.timeframes import name_of, parse_timeframe
+from openbell.market.timeframes import Timeframe, name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars
-from openbell.protocol.pages import pagination
-from openbell.protocol.source_fields import stated
+from openbell.protocol.dialects import EnvelopeDialect
+from openbell.protocol.numbers import Computed, Exact
+from openbell.protocol.result_fields import Pagination, Stated, pagination, stated
+from openbell.protocol.service import Service
+from openbell.protocol.shaping import shaped
 from openbell.protocol.tool import Arguments, Reads, Tool
-from openbell.servers.market_data import shapes
 
+CANDLES = {
+    "1m": Timeframe.M1,
+    "5m": Timeframe.M5,
+    "15m": Timeframe.M15,
+    "1h": Timeframe.H1,
+    "4h": Timeframe.H4,
+    "1d": Timeframe.D1,
+}
+VOLATILITY = {name: CANDLES[name] for name in ("1h", "4h", "1d")}
+
+CandleTimeframe = Annotated[str, Field(json_schema_extra={"enum": list(CANDLES)})]
+VolatilityTimeframe = Annotated[str, Field(json_schema_extra={"enum": list(VOLATILITY)})]
+"""Strings, not enums: for a name outside the list, the handler raises the contract's own error."""
 Symbol = Annotated[str, Field(description="BTC/USD, AAPL")]
 Refresh = Annotated[bool, Field(description="bypass the cache")]
+_ANY = (InvalidSymbol, FeedUnavailable, StoreError, CallTimeout)
+
+
+class Candle(TypedDict):
+    """One closed bar; the timestamp is its open time."""
+
+    timestamp: str
+    open: Exact
+    high: Exact
+    low: Exact
+    close: Exact
+    volume: Exact
+
+
+class CandlePage(Stated):
+    """Candles from oldest to newest, and the position of the page."""
+
+    items: list[Candle]
+    pagination: Pagination
+
+
+class DayShape(TypedDict):
+    """The trading day of the price so far; null before its first trade."""
+
+    open: Exact | None
+    high: Exact | None
+    low: Exact | None
+
+
+class YearRangeShape(TypedDict):
+    """The range of the last year, today included; of stocks in regular hours."""
+
+    high: Exact
+    high_date: str
+    low: Exact
+    low_date: str
+    from_high_pct: Annotated[
+        Computed | None, Field(description="of the price; above 0 if a price of extended hours is above the high")
+    ]
+    from_low_pct: Computed | None
+    since: Annotated[str, Field(description="the first day of it; less than a year ago if there are no older bars")]
+
+
+class PeriodChangeShape(TypedDict):
+    """The change of the price since a daily close."""
+
+    pct: Computed
+    close: Exact
+    date: Annotated[str, Field(description="of that close")]
+
+
+class RegularCloseShape(TypedDict):
+    """The last close of regular hours."""
+
+    price: Exact
+    time: str
+    change: Annotated[Exact | None, Field(description="since the close of the session before")]
+    change_pct: Computed | None
+
+
+class ExtendedShape(TypedDict):
+    """A price outside of regular hours."""
+
+    price: Exact
+    time: str
+    change: Annotated[Exact, Field(description="since regular_close")]
+    change_pct: Computed | None
+
+
+class PriceShape(Stated):
+    """The current price and its changes in per cent; null if there was no price at the earlier time."""
+
+    price: Exact
+    change_1h: Annotated[Computed | None, Field(description="per cent; null if no bar is old enough")]
+    change_24h: Annotated[
+        Computed | None, Field(description="of a stock whose market is closed: since previous_close; null as change_1h")
+    ]
+    change_24h_since: Annotated[str | None, Field(description="the time of the price that it is compared with")]
+    volume_24h: Exact
+    previous_close: Annotated[
+        Exact | None, Field(description="of the trading day before: regular hours of stocks, the UTC day of crypto")
+    ]
+    previous_close_time: str | None
+    change_day: Annotated[Exact | None, Field(description="price less previous_close")]
+    change_day_pct: Computed | None
+    day: Annotated[DayShape, Field(description="regular hours of stocks, the UTC day of crypto")]
+    range_52w: YearRangeShape | None
+    regular_close: Annotated[
+        RegularCloseShape | None, Field(description="of a stock outside of regular hours; price while it is closed")
+    ]
+    extended_hours: Annotated[
+        ExtendedShape | None, Field(description="the newest price before or after regular hours; null if there is none")
+    ]
+    changes: Annotated[
+        dict[str, PeriodChangeShape | None], Field(description="1w, 1m, 3m, 6m, ytd, 1y; null without a close that old")
+    ]
+    timestamp: Annotated[str, Field(description="of the price; as_of is the time of the answer")]
+
+
+class WindowShape(TypedDict):
+    """The closed bars that were measured."""
+
+    timeframe: str
+    bars: int
+    start: str
+    end: str
+
+
+class VolatilityAnswer(Stated):
+    """How much a symbol moves."""
+
+    volatility: Annotated[
+        Computed, Field(description="Standard deviation of returns: of log returns per bar, 0.01 is 1 %")
+    ]
+    annualized_pct: Annotated[
+        Computed | None, Field(description="the same in per cent a year, to compare symbols and timeframes")
+    ]
+    atr: Annotated[Computed, Field(description="Average True Range: Wilder's, 14 bars, in the price's money")]
+    atr_pct: Annotated[Computed, Field(description="of the last close")]
+    high_low_range: Annotated[Computed, Field(description="high less low of the window")]
+    high: Exact
+    high_time: str
+    low: Exact
+    low_time: str
+    last_close: Exact
+    window: WindowShape
 
 
 class CandlesInput(Arguments):
     """Input of get_candles."""
 
     symbol: Symbol
-    timeframe: shapes.CandleTimeframe = "1h"
+    timeframe: CandleTimeframe = "1h"
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
     offset: Annotated[int, Field(ge=0, le=100_000_000)] = 0
     force_refresh: Refresh = False
@@ -59,22 +205,20 @@ class VolatilityInput(Arguments):
     """Input of get_volatility."""
 
     symbol: Symbol
-    timeframe: shapes.VolatilityTimeframe = "1h"
+    timeframe: VolatilityTimeframe = "1h"
     force_refresh: Refresh = False
 
 
-async def get_candles(call: Call, given: CandlesInput) -> Result[shapes.CandlePage]:
+async def get_candles(call: Call, given: CandlesInput) -> Result[CandlePage]:
     """Return a page of closed bars; bars missing from the store are fetched from the feed."""
-    timeframe = parse_timeframe(given.timeframe, shapes.CANDLES)
+    timeframe = parse_timeframe(given.timeframe, CANDLES)
     instrument = parse(given.symbol)
     bars, total = await call.desk.bars.page(instrument, timeframe, given.limit, given.offset)
     if not total:
         hint = await stored_instead(call.desk.bars, instrument)
-        raise NoData(
-            f"No closed {name_of(timeframe, shapes.CANDLES)} candles of {instrument}{hint}", symbol=instrument.symbol
-        )
+        raise NoData(f"No closed {name_of(timeframe, CANDLES)} candles of {instrument}{hint}", symbol=instrument.symbol)
     facts = await call.desk.facts(bars)
-    page: shapes.CandlePage = {
+    page: CandlePage = {
         "items": await call.desk.threads.run(_candles, bars, facts),
         "pagination": pagination(given.offset, given.limit, total),
         **stated(call, instrument, facts.sources),
@@ -84,7 +228,7 @@ async def get_candles(call: Call, given: CandlesInput) -> Result[shapes.CandlePa
     return Result(page, on_bars(instrument, closed_at(bars), facts))
 
 
-def _candles(bars: Bars, facts: BarFacts) -> list[shapes.Candle]:
+def _candles(bars: Bars, facts: BarFacts) -> list[Candle]:
     times = np.datetime_as_string(bars.time.astype("datetime64[s]")).tolist()
     prices = (column.tolist() for column in (bars.open, bars.high, bars.low, bars.close))
     volumes = volumes_of(bars, native=facts.are_native(bars.timeframe)).tolist()
@@ -94,12 +238,12 @@ def _candles(bars: Bars, facts: BarFacts) -> list[shapes.Candle]:
     ]
 
 
-async def get_current_price(call: Call, given: PriceInput) -> Result[shapes.PriceShape]:
+async def get_current_price(call: Call, given: PriceInput) -> Result[PriceShape]:
     """Return the newest close. Raises `StaleData` if it is too old."""
     instrument = parse(given.symbol)
     quote = await call.desk.quotes.quote(instrument)
     facts, before = await call.desk.facts(quote.bar), quote.previous
-    price: shapes.PriceShape = {
+    price: PriceShape = {
         "price": quote.price,
         "change_1h": quote.change_1h,
         "change_24h": quote.change_24h,
@@ -109,7 +253,7 @@ async def get_current_price(call: Call, given: PriceInput) -> Result[shapes.Pric
         "previous_close_time": iso(before.at) if before else None,
         "change_day": difference(quote.price, before.price) if before else None,
         "change_day_pct": quote.change_day,
-        "day": {"open": quote.day.open, "high": quote.day.high, "low": quote.day.low},
+        "day": shaped(DayShape, quote.day),
         "range_52w": _year(quote),
         "regular_close": _regular(quote.regular),
         "extended_hours": _extended(quote),
@@ -120,7 +264,7 @@ async def get_current_price(call: Call, given: PriceInput) -> Result[shapes.Pric
     return Result(price, on_bars(instrument, quote.end, facts, quote.note))
 
 
-def _regular(close: RegularClose | None) -> shapes.RegularCloseShape | None:
+def _regular(close: RegularClose | None) -> RegularCloseShape | None:
     if close is None:
         return None
     before = close.before.price if close.before else None
@@ -132,7 +276,7 @@ def _regular(close: RegularClose | None) -> shapes.RegularCloseShape | None:
     }
 
 
-def _extended(quote: Quote) -> shapes.ExtendedShape | None:
+def _extended(quote: Quote) -> ExtendedShape | None:
     if quote.newest is None or quote.regular is None:
         return None
     return {
@@ -143,7 +287,7 @@ def _extended(quote: Quote) -> shapes.ExtendedShape | None:
     }
 
 
-def _year(quote: Quote) -> shapes.YearRangeShape | None:
+def _year(quote: Quote) -> YearRangeShape | None:
     year = quote.past.year if quote.past else None
     if year is None:
         return None
@@ -158,7 +302,7 @@ def _year(quote: Quote) -> shapes.YearRangeShape | None:
     }
 
 
-def _changes(quote: Quote) -> dict[str, shapes.PeriodChangeShape | None]:
+def _changes(quote: Quote) -> dict[str, PeriodChangeShape | None]:
     found = quote.past.changes if quote.past else dict.fromkeys(PERIODS)
     return {
         name: {"pct": change.pct, "close": change.close, "date": f"{change.date}"} if change else None
@@ -166,9 +310,9 @@ def _changes(quote: Quote) -> dict[str, shapes.PeriodChangeShape | None]:
     }
 
 
-async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.VolatilityAnswer]:
+async def get_volatility(call: Call, given: VolatilityInput) -> Result[VolatilityAnswer]:
     """Return the deviation of returns, the average true range and the high-low range over one window."""
-    timeframe = parse_timeframe(given.timeframe, shapes.VOLATILITY)
+    timeframe = parse_timeframe(given.timeframe, VOLATILITY)
     instrument = parse(given.symbol)
     found = await call.desk.quotes.volatility(instrument, timeframe)
     bars = found.bars
@@ -176,7 +320,7 @@ async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.Vo
     # The newest of equal extremes, as in other results.
     highest, lowest = (len(bars) - 1 - int(each[::-1].argmax()) for each in (bars.high, -bars.low))
     facts = await call.desk.facts(bars)
-    answer: shapes.VolatilityAnswer = {
+    answer: VolatilityAnswer = {
         "volatility": found.deviation,
         "annualized_pct": found.annualized,
         "atr": found.atr,
@@ -188,7 +332,7 @@ async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.Vo
         "low_time": iso(int(bars.time[lowest])),
         "last_close": last_close,
         "window": {
-            "timeframe": name_of(timeframe, shapes.VOLATILITY),
+            "timeframe": name_of(timeframe, VOLATILITY),
             "bars": len(bars),
             "start": iso(int(bars.time[0])),
             "end": iso(last),
@@ -198,14 +342,12 @@ async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.Vo
     return Result(answer, on_bars(instrument, closed_at(bars), facts))
 
 
-_ANY = (InvalidSymbol, FeedUnavailable, StoreError, CallTimeout)
-
 TOOLS = (
     Tool(
         name="get_candles",
         description="Fetch OHLCV candle data for a symbol: closed bars, oldest first; offset counts from the newest.",
         arguments=CandlesInput,
-        returns=shapes.CandlePage,
+        returns=CandlePage,
         handler=get_candles,
         toolset="market",
         reads=Reads.BARS,
@@ -220,7 +362,7 @@ TOOLS = (
             "regular close, and extended_hours apart."
         ),
         arguments=PriceInput,
-        returns=shapes.PriceShape,
+        returns=PriceShape,
         handler=get_current_price,
         toolset="market",
         reads=Reads.BARS,
@@ -234,11 +376,44 @@ TOOLS = (
             "year), ATR(14) and high-low range of the newest 100 closed bars."
         ),
         arguments=VolatilityInput,
-        returns=shapes.VolatilityAnswer,
+        returns=VolatilityAnswer,
         handler=get_volatility,
         toolset="market",
         reads=Reads.BARS,
         cache="cache_volatility",
         errors=(*_ANY, InvalidTimeframe, InsufficientData, UnknownSymbol),
+    ),
+)
+
+
+SERVICE = Service(
+    name="market-data-mcp",
+    command="market-data",
+    title="Openbell market data",
+    instructions=(
+        "Candles are closed bars, oldest first; offset counts from the newest. Times are UTC and name the bar's open."
+    ),
+    tools=TOOLS,
+    dialect=EnvelopeDialect(
+        {
+            InvalidSymbol: "INVALID_SYMBOL",
+            InvalidTimeframe: "INVALID_TIMEFRAME",
+            InputError: "INVALID_PARAMETER",
+            UnknownSymbol: "NOT_FOUND",
+            InsufficientData: "INSUFFICIENT_DATA",
+            NotFinite: "INSUFFICIENT_DATA",
+            StaleData: "STALE_DATA",
+            NoData: "NO_DATA",
+            FeedUnavailable: "NO_DATA",
+            CallTimeout: "TIMEOUT",
+            StoreTimeout: "TIMEOUT",
+            StoreError: "DATABASE_ERROR",
+            Refused: "UNAUTHORIZED",
+        },
+        by_tool={
+            "get_candles": {UnknownSymbol: "NO_DATA"},
+            "get_current_price": dict.fromkeys((UnknownSymbol, NoData, FeedUnavailable), "SYMBOL_NOT_FOUND"),
+            "get_volatility": dict.fromkeys((NoData, FeedUnavailable), "INSUFFICIENT_DATA"),
+        },
     ),
 )

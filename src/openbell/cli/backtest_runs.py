@@ -1,23 +1,72 @@
-"""A backtest with the data behind it, and the files that are made of it: the picture of the equity, the report as a page."""
+"""What `openbell backtest` and `openbell sweep` share: options, a run with the data behind it, and its files."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from openbell.cli.output_files import PICTURES
+from openbell.market.plural import counted
+from openbell.market.timeframes import SHORT
 
 if TYPE_CHECKING:
     from openbell.backtest.rules import Setup
     from openbell.backtest.runs import Backtest
     from openbell.desk.desk import Desk
+    from openbell.desk.settings import Settings
+    from openbell.market.bars import Bars
     from openbell.market.series import Series
     from openbell.strategies.compiled import Compiled
 
+StrategyName = Annotated[
+    str,
+    typer.Argument(
+        metavar="STRATEGY",
+        help="A canonical or submitted strategy (MACD_CROSSOVER), an implementation (impl_…), or a spec file.",
+    ),
+]
+Symbol = Annotated[str, typer.Argument(metavar="SYMBOL", help="AAPL, BTC/USD or EUR/USD.")]
+TimeframeName = Annotated[
+    str | None,
+    typer.Option("--timeframe", "-t", help=f"One of {', '.join(SHORT)}; by default 1d, or that of the implementation."),
+]
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="TIME", help="The first time; by default the newest 1,250 bars are used."),
+]
+Cash = Annotated[float, typer.Option("--cash", help="The cash at the start.")]
+Fee = Annotated[
+    float | None, typer.Option("--fee", help="The fee of a fill in per cent; by default that of OPENBELL_PAPER_FEE.")
+]
+Slippage = Annotated[
+    float | None,
+    typer.Option("--slippage", help="The slippage of a fill in per cent; by default that of OPENBELL_PAPER_SLIPPAGE."),
+]
 Span = tuple[int | None, int | None]
 """The first time and the time after the last, in seconds since 1970; None for the default."""
 PAGES = (".html", ".htm")
+
+
+def setup_of(settings: Settings, cash: float, fee: float | None, slippage: float | None) -> Setup:
+    """Returns the cash and the costs of a backtest; those that are None are the costs of paper trading.
+
+    Raises `InvalidParameter`.
+    """
+    from openbell.backtest.rules import Setup
+
+    return Setup(
+        cash,
+        float(settings.paper_fee) if fee is None else fee / 100,
+        float(settings.paper_slippage) if slippage is None else slippage / 100,
+    )
+
+
+def costs_line(setup: Setup) -> str:
+    """Returns the costs as a line of the output."""
+    return f"Each fill costs a fee of {setup.fee * 100:.6g} % and slippage of {setup.slippage * 100:.6g} %."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +115,16 @@ def report_page(done: Ran, _file: Path) -> bytes:
 
     luck = OverfittingNotes(done.overfitting) if done.overfitting else None
     return page(BacktestReport(done.strategy, done.found, done.setup, done.data, done.source, luck)).encode()
+
+
+def echo_data_notes(bars: Bars, note: str, data: str) -> None:
+    """Print which bars are missing, a note about other data, and whether the bars are simulated; nothing if all is well."""
+    from openbell.market.series_plan import missing
+
+    if gone := missing(bars):
+        verb = "is" if gone == 1 else "are"
+        typer.echo(f"{counted(gone, 'bar')} {verb} missing in that time: positions were held across the gaps.")
+    if note:
+        typer.echo(f"{note[0].upper()}{note[1:]}.")
+    if "simulated" in data:
+        typer.echo("The bars are simulated, not real prices.")

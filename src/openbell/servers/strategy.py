@@ -1,4 +1,4 @@
-"""get_top_strategies, get_strategy_signal and get_strategy_consensus."""
+"""strategy: rankings, signals and the consensus of strategies (TradeStream's strategy-mcp)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,23 @@ from pydantic import Field
 
 from openbell.desk.research.strategies.strategy_advice import METRICS, Ranked, outdated_note
 from openbell.market.clock import iso
-from openbell.market.errors import CallTimeout, DataError, InvalidSymbol, StoreError, UnknownSymbol
+from openbell.market.errors import (
+    CallTimeout,
+    DataError,
+    InputError,
+    InvalidSymbol,
+    Refused,
+    StoreError,
+    StoreTimeout,
+    UnknownSymbol,
+)
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
 from openbell.protocol.call import Basis, Call, Result, on_bars
-from openbell.protocol.foreign import Foreign
+from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.numbers import Computed, Exact
-from openbell.protocol.pages import Pagination, pagination
-from openbell.protocol.source_fields import Stated, stated
+from openbell.protocol.result_fields import Foreign, Pagination, Stated, pagination, stated
+from openbell.protocol.service import Service
 from openbell.protocol.tool import Arguments, Reads, Tool
 from openbell.servers.spec_marks import mark_spec
 from openbell.strategies.consensus import Action, Opinion
@@ -24,6 +33,7 @@ from openbell.strategies.errors import InvalidMetric, NoActiveStrategies, NoSign
 Symbol = Annotated[str, Field(description="Trading pair; or a stock such as AAPL")]
 Refresh = Annotated[bool, Field(description="Bypass cache and fetch fresh data")]
 _OUTDATED = ". Its bars have changed: it is being judged again, and has no vote until then"
+_ANY = (InvalidSymbol, UnknownSymbol, StoreError, CallTimeout, DataError)
 
 
 class Strategy(Foreign):
@@ -237,8 +247,6 @@ def _searched(call: Call, given: TopInput | SignalInput | ConsensusInput) -> str
     )
 
 
-_ANY = (InvalidSymbol, UnknownSymbol, StoreError, CallTimeout, DataError)
-
 TOOLS = (
     Tool(
         name="get_top_strategies",
@@ -287,5 +295,42 @@ TOOLS = (
         reads=Reads.RECORDS,
         cache="cache_consensus",
         errors=(*_ANY, NoActiveStrategies),
+    ),
+)
+
+
+SERVICE = Service(
+    name="strategy-mcp",
+    command="strategy",
+    title="Openbell strategies",
+    instructions=(
+        "Figures are of bars that were not used to choose a strategy's parameters, after fees and slippage. A strategy is "
+        "CANDIDATE until it passes validation; only VALIDATED and DEPLOYED ones count in the consensus."
+    ),
+    tools=TOOLS,
+    opens_records=True,
+    answers_early=True,
+    searches=True,
+    dialect=EnvelopeDialect(
+        {
+            InvalidSymbol: "INVALID_SYMBOL",
+            InvalidMetric: "INVALID_METRIC",
+            UnknownStrategy: "STRATEGY_NOT_FOUND",
+            NoSignal: "NO_SIGNAL",
+            NoStrategies: "SYMBOL_NOT_FOUND",
+            UnknownSymbol: "SYMBOL_NOT_FOUND",
+            NoActiveStrategies: "NO_ACTIVE_STRATEGIES",
+            InputError: "INVALID_PARAMETER",
+            CallTimeout: "TIMEOUT",
+            StoreTimeout: "TIMEOUT",
+            StoreError: "DATABASE_ERROR",
+            Refused: "UNAUTHORIZED",
+            DataError: "NOT_FOUND",
+        },
+        by_tool={
+            # These have no code for an unknown symbol: nothing can be said about it.
+            "get_strategy_signal": {UnknownSymbol: "NO_SIGNAL"},
+            "get_strategy_consensus": {UnknownSymbol: "NO_ACTIVE_STRATEGIES"},
+        },
     ),
 )

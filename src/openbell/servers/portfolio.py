@@ -1,35 +1,50 @@
-"""get_positions, get_balance and validate_trade."""
+"""portfolio: positions, balance, and the check of a trade against the risk rules (TradeStream's portfolio-mcp)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, NotRequired
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from openbell.market.clock import iso
 from openbell.market.digits import average
 from openbell.market.errors import (
     CallTimeout,
+    DataError,
+    InputError,
     InsufficientFunds,
     InvalidParameter,
     InvalidSymbol,
     Refused,
     StoreError,
+    StoreTimeout,
+    UnknownSymbol,
 )
 from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import did_you_mean
 from openbell.market.sessions import phase
 from openbell.protocol.call import Basis, Call, Result, on_prices
-from openbell.protocol.pages import pagination
-from openbell.protocol.position_times import opened
-from openbell.protocol.source_fields import stated, stated_of_account
+from openbell.protocol.dialects import EnvelopeDialect
+from openbell.protocol.numbers import Computed, Exact
+from openbell.protocol.result_fields import (
+    Opened,
+    Pagination,
+    Stated,
+    StatedOfAccount,
+    opened,
+    pagination,
+    stated,
+    stated_of_account,
+)
+from openbell.protocol.service import Service
 from openbell.protocol.tool import Absent, Arguments, NoArguments, Reads, Tool, without_default
-from openbell.servers.portfolio import shapes
 from openbell.trading import amounts
 from openbell.trading.accounts import AccountNotFound
 from openbell.trading.amounts import ZERO
+from openbell.trading.broker import BrokerError
 from openbell.trading.orders import Order, Side
 from openbell.trading.request import InvalidSide, InvalidSize, refuse_foreign_money
 
@@ -39,6 +54,89 @@ if TYPE_CHECKING:
 _EXITS = 5
 """Working orders that a position lists."""
 SIDES = {"BUY": Side.BUY, "SELL": Side.SELL}
+_ANY = (Refused, AccountNotFound, StoreError, CallTimeout)
+
+
+class ExitShape(TypedDict):
+    """A working order that would reduce a position."""
+
+    order_id: str
+    type: str
+    price: Annotated[Exact | None, Field(description="its limit or stop; null at the market")]
+    size: Exact
+    distance_pct: Annotated[Computed | None, Field(description="of its price from the current one")]
+    pnl: Annotated[Exact | None, Field(description="profit or loss of its size at its price, before costs")]
+
+
+class PositionShape(Opened):
+    """One open position."""
+
+    symbol: str
+    side: Literal["LONG", "SHORT"]
+    size: Exact
+    entry_price: Exact
+    current_price: Annotated[Exact | None, Field(description="null if there is none; note says why")]
+    price_time: Annotated[str | None, Field(description="when the bar of that price ended")]
+    session: Annotated[str, Field(description="of its market")]
+    unrealized_pnl: Annotated[Exact | None, Field(description="null as current_price")]
+    unrealized_pnl_pct: Annotated[Computed | None, Field(description="of what was paid")]
+    market_value: Annotated[Exact | None, Field(description="size times price, negative if short")]
+    weight_pct: Annotated[Computed | None, Field(description="of the account's equity")]
+    exits: Annotated[list[ExitShape], Field(description="stops, targets and other orders that reduce it, at most 5")]
+    note: NotRequired[str]
+
+
+class PositionPage(StatedOfAccount):
+    """Positions, the last opened first."""
+
+    items: list[PositionShape]
+    pagination: Pagination
+    total_market_value: Annotated[Exact | None, Field(description="of all pages; null if a price is missing")]
+    total_unrealized_pnl: Exact | None
+
+
+class BalanceShape(StatedOfAccount):
+    """The account's money."""
+
+    total_balance: Annotated[
+        Exact | None, Field(description="cash and what the positions are worth; null if one has no price")
+    ]
+    available_balance: Annotated[Exact, Field(description="what new positions may still tie up")]
+    margin_used: Annotated[Exact | None, Field(description="null as total_balance")]
+    unrealized_pnl: Annotated[Exact | None, Field(description="null as total_balance")]
+    cash: Exact
+    started_with: Annotated[Exact, Field(description="cash when the account began")]
+    total_return_pct: Annotated[Computed | None, Field(description="of the balance since then")]
+    realized_pnl: Annotated[Exact, Field(description="of closed positions, before fees")]
+    fees_paid: Exact
+    day_pnl: Annotated[Exact | None, Field(description="change of the balance since 00:00 UTC")]
+    day_pnl_pct: Computed | None
+    daily_loss_left: Annotated[
+        Exact | None, Field(description="what may still be lost today before nothing is opened; null without a limit")
+    ]
+    open_positions: int
+    working_orders: int
+    halted: Annotated[str | None, Field(description="why nothing may be opened (openbell halt); null if not halted")]
+    price_time: Annotated[str | None, Field(description="when the bar of the oldest price ended")]
+    note: NotRequired[str]
+
+
+class VerdictShape(Stated):
+    """The verdict of the risk gate."""
+
+    valid: bool
+    reason: Annotated[str, Field(description="why not; empty if valid")]
+    rule: NotRequired[Annotated[str, Field(description="the rule that refuses")]]
+    value: NotRequired[Annotated[str, Field(description="what the trade would reach, of what the rule limits")]]
+    limit: NotRequired[Annotated[str, Field(description="of the rule")]]
+    setting: NotRequired[Annotated[str, Field(description="that holds the limit")]]
+    max_size: Annotated[Exact, Field(description="the largest size that would pass")]
+    risk_score: Annotated[Computed, Field(description="0 to 1: how much of the tightest limit it uses")]
+    price: Annotated[Exact | None, Field(description="that it was judged at: the limit, or the last price")]
+    trade_value: Annotated[Exact | None, Field(description="size times price")]
+    costs: Annotated[Exact | None, Field(description="fees and slippage that it would pay")]
+    equity_pct: Annotated[Computed | None, Field(description="of the balance that its value is")]
+    position_after: Annotated[Exact | None, Field(description="if it fills; negative if short")]
 
 
 class PositionsInput(Arguments):
@@ -62,12 +160,12 @@ class TradeInput(Arguments):
     ] = None
 
 
-async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.PositionPage]:
+async def get_positions(call: Call, given: PositionsInput) -> Result[PositionPage]:
     """Return the open positions, the last opened first."""
     wanted = None if given.symbol is None else parse(given.symbol).symbol
     holdings = await call.desk.trading.portfolio.holdings(call.principal)
     found = [each for each in holdings if wanted in {None, each.position.symbol}]
-    items: list[shapes.PositionShape] = [
+    items: list[PositionShape] = [
         {
             "symbol": each.position.symbol,
             "side": "LONG" if each.position.quantity > 0 else "SHORT",
@@ -86,7 +184,7 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.Posi
         }
         for each in found[given.offset : given.offset + given.limit]
     ]
-    page: shapes.PositionPage = {
+    page: PositionPage = {
         "items": items,
         "pagination": pagination(given.offset, given.limit, len(found)),
         "total_market_value": _total(each.value for each in found),
@@ -96,7 +194,7 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.Posi
     return Result(page, on_prices((each.price for each in holdings), next((h.note for h in holdings if h.note), None)))
 
 
-def _exit(order: Order, holding: ValuedHolding) -> shapes.ExitShape:
+def _exit(order: Order, holding: ValuedHolding) -> ExitShape:
     price, level = holding.price, order.limit_price if order.stop_price is None else order.stop_price
     paid, closed = holding.position.average_price, -order.side.sign * order.remaining
     away = None if level is None or price is None else amounts.share((level - price.value) * 100, price.value)
@@ -116,10 +214,10 @@ def _total(values: Iterable[Decimal | None]) -> float | None:
     return None if None in found else amounts.number(sum((each for each in found if each is not None), ZERO))
 
 
-async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceShape]:
+async def get_balance(call: Call, _given: NoArguments) -> Result[BalanceShape]:
     """Return the account's money."""
     balance = await call.desk.trading.portfolio.balance(call.principal)
-    shown: shapes.BalanceShape = {
+    shown: BalanceShape = {
         "total_balance": _number(balance.total),
         "available_balance": amounts.number(balance.available),
         "margin_used": _number(balance.margin_used),
@@ -148,7 +246,7 @@ def _number(value: Decimal | None) -> float | None:
     return None if value is None else amounts.number(value)
 
 
-async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.VerdictShape]:
+async def validate_trade(call: Call, given: TradeInput) -> Result[VerdictShape]:
     """Return the risk gate's verdict. Raises `InsufficientFunds` if the account cannot pay for the trade."""
     from openbell.desk.orders.verdicts import details_of, reason_of, refusal
 
@@ -165,7 +263,7 @@ async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.Verdict
     verdict = checked.verdict
     if verdict.rule == "balance":
         raise refusal(verdict)
-    shown: shapes.VerdictShape = {
+    shown: VerdictShape = {
         "valid": verdict.valid,
         "reason": reason_of(verdict),
         "max_size": amounts.number(verdict.max_size),
@@ -191,14 +289,12 @@ def _tradable(symbol: str) -> Instrument:
     return instrument
 
 
-_ANY = (Refused, AccountNotFound, StoreError, CallTimeout)
-
 TOOLS = (
     Tool(
         name="get_positions",
         description="Get current open positions: value, unrealized profit, share of the account, stops and targets.",
         arguments=PositionsInput,
-        returns=shapes.PositionPage,
+        returns=PositionPage,
         handler=get_positions,
         toolset="portfolio",
         reads=Reads.ACCOUNT,
@@ -211,7 +307,7 @@ TOOLS = (
             "since the start) and fees, in USD; whether trading is halted."
         ),
         arguments=NoArguments,
-        returns=shapes.BalanceShape,
+        returns=BalanceShape,
         handler=get_balance,
         toolset="portfolio",
         reads=Reads.ACCOUNT,
@@ -224,10 +320,37 @@ TOOLS = (
             "and what it costs. Places nothing."
         ),
         arguments=TradeInput,
-        returns=shapes.VerdictShape,
+        returns=VerdictShape,
         handler=validate_trade,
         toolset="portfolio",
         reads=Reads.ACCOUNT,
         errors=(*_ANY, InvalidSymbol, InvalidSide, InvalidSize, InsufficientFunds),
+    ),
+)
+
+
+SERVICE = Service(
+    name="portfolio-mcp",
+    command="portfolio",
+    title="Openbell portfolio",
+    instructions="Money is in USD. validate_trade asks the same risk gate as every order and changes nothing.",
+    tools=TOOLS,
+    opens_records=True,
+    dialect=EnvelopeDialect(
+        {
+            InvalidSymbol: "INVALID_SYMBOL",
+            UnknownSymbol: "INVALID_SYMBOL",
+            InvalidSide: "INVALID_SIDE",
+            InvalidSize: "INVALID_SIZE",
+            InputError: "INVALID_PARAMETER",
+            InsufficientFunds: "INSUFFICIENT_BALANCE",
+            AccountNotFound: "ACCOUNT_NOT_FOUND",
+            DataError: "NOT_FOUND",
+            CallTimeout: "TIMEOUT",
+            StoreTimeout: "TIMEOUT",
+            StoreError: "DATABASE_ERROR",
+            BrokerError: "DATABASE_ERROR",
+            Refused: "UNAUTHORIZED",
+        }
     ),
 )
