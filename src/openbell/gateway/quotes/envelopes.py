@@ -7,8 +7,8 @@ import json
 from starlette.types import Scope
 
 from openbell.desk.quotes.arche.bodies import envelope
-from openbell.desk.quotes.arche.contract import API_VERSION
 from openbell.desk.quotes.arche.errors import STATUSES
+from openbell.desk.quotes.arche.requests import API_VERSION
 from openbell.gateway.guard.refusals import GuardRefusal
 
 PREFIX = f"/{API_VERSION}/"

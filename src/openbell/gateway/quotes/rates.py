@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from openbell.desk.quotes.arche.contract import HISTORICAL, LIVE
+from openbell.desk.quotes.arche.requests import HISTORICAL, LIVE
 from openbell.desk.settings import Settings
 from openbell.gateway.guard.limits import CallLimits
 from openbell.gateway.guard.refusals import GuardRefusal, Headers

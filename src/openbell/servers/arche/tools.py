@@ -6,7 +6,9 @@ import secrets
 from collections.abc import Sequence
 from http import HTTPStatus
 
-from openbell.desk.quotes.arche.contract import (
+from openbell.desk.quotes.arche.errors import UpstreamTooLarge, UpstreamUnreachable
+from openbell.desk.quotes.arche.port import ArcheResponse
+from openbell.desk.quotes.arche.requests import (
     API_VERSION,
     CONTRACT_VERSION,
     HEALTH,
@@ -16,10 +18,8 @@ from openbell.desk.quotes.arche.contract import (
     LIVE,
     MOST_DAYS,
     MOST_TICKERS,
+    Params,
 )
-from openbell.desk.quotes.arche.errors import UpstreamTooLarge, UpstreamUnreachable
-from openbell.desk.quotes.arche.port import ArcheResponse
-from openbell.desk.quotes.arche.requests import Params
 from openbell.market.errors import InvalidParameter
 from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Basis, Call, Result, on_bars
