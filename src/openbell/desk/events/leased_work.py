@@ -24,6 +24,7 @@ from openbell.stores.records.records import Records
 from openbell.stores.threads import Threads
 
 log = logging.getLogger(__name__)
+
 LEASE_SECONDS = 15.0
 """How long a lease lasts without a renewal; it is renewed three times as often."""
 PAUSE = 5.0
