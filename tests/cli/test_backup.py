@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from openbell.desk.operations.backup import making, manifest, restoring
+from openbell.desk.operations.backup import contents, making, restoring
 from openbell.desk.settings import load
 from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
@@ -245,8 +245,8 @@ def _name_more(copy: Path, name: str) -> None:
     """Add a file to a backup and to its manifest, as somebody could who knows its form."""
     (copy / name).parent.mkdir(parents=True, exist_ok=True)
     (copy / name).write_text("more")
-    found = manifest.read(copy)
-    manifest.write(copy, replace(found, files={**found.files, name: manifest.describe(copy / name)}))
+    found = contents.read_manifest(copy)
+    contents.write_manifest(copy, replace(found, files={**found.files, name: contents.describe(copy / name)}))
 
 
 HOSTILE: dict[str, Callable[[Path], None]] = {

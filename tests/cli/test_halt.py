@@ -19,7 +19,7 @@ import pytest
 
 from openbell.desk.desk import Desk
 from openbell.desk.orders.halt_file import HaltFile
-from openbell.desk.orders.halt_sync import HaltSync
+from openbell.desk.orders.halts import HaltSync
 from openbell.desk.settings import load
 from openbell.market.clock import FixedClock
 from openbell.stores.records import orders as queries

@@ -16,8 +16,7 @@ from openbell.backtest.jobs import BacktestJob
 from openbell.backtest.rules import Setup
 from openbell.backtest.walk_forward import Progress
 from openbell.desk.desk import Desk
-from openbell.desk.research.backtester import LocalBacktester, make_backtester
-from openbell.desk.research.grpc_backtester import GrpcBacktester
+from openbell.desk.research.backtester import GrpcBacktester, LocalBacktester, make_backtester
 from openbell.desk.settings import load
 from openbell.market.errors import InvalidParameter, SettingsError
 from openbell.market.series import Series

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.desk.bars.grouped_writes import GroupedWrites
+from openbell.desk.bars.history_fetcher import GroupedWrites
 from openbell.desk.bars.service import BarService
 from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.port import Feed

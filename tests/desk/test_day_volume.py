@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from openbell.desk.bars.day_volume import DayVolume, day_volume
-from openbell.desk.bars.quiet_edges import QuietEdges
+from openbell.desk.bars.bar_assembly import QuietEdges
+from openbell.desk.bars.latest_price import DayVolume, day_volume
 from openbell.market.bars import Bars, empty_of
 from openbell.market.clock import iso
 from openbell.market.instruments import parse

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from openbell.desk.operations.logs.lines import JsonLine, LogLine
-from openbell.desk.operations.logs.repeats import CountingHandler
-from openbell.desk.settings.log_levels import levels_of
+from openbell.desk.operations.logs.json_stream import JsonLine, LogLine
+from openbell.desk.operations.logs.setup import CountingHandler
+from openbell.desk.settings.checks import levels_of
 from openbell.market.errors import SettingsError
 from tests.client import PATIENCE, environment
 
@@ -95,8 +95,8 @@ class Log:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        monkeypatch.setattr("openbell.desk.operations.logs.repeats.time.monotonic", lambda: self.now)
-        monkeypatch.setattr("openbell.desk.operations.logs.repeats.threading.Timer", self._timer)
+        monkeypatch.setattr("openbell.desk.operations.logs.setup.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("openbell.desk.operations.logs.setup.threading.Timer", self._timer)
         self.waits: list[tuple[float, Any]] = []
         self.stream = io.StringIO()
         self.handler = CountingHandler(self.stream)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openbell.desk.bars.stored_instruments import StoredInstruments
+from openbell.desk.bars.watchlist import StoredInstruments
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series

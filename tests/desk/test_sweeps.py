@@ -23,8 +23,8 @@ from openbell.backtest.rules import Setup
 from openbell.backtest.sweeps import Sweep, sweep
 from openbell.desk.desk import Desk
 from openbell.desk.research.backtest_bars import BacktestBars
-from openbell.desk.research.sweep_workers import DaskWorkers, ProcessWorkers, WorkersFailed
 from openbell.desk.research.sweeps import SweepRun
+from openbell.desk.research.workers import DaskWorkers, ProcessWorkers, WorkersFailed
 from openbell.desk.settings import load
 from openbell.market.errors import InvalidParameter, SettingsError
 from openbell.market.series import Series
@@ -227,7 +227,7 @@ def test_a_scheduler_that_ends_is_an_error_and_no_hang(tmp_path: Path) -> None:
 
 @needs_dask
 def test_a_scheduler_that_is_not_there_or_has_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openbell.desk.research.sweep_workers._CONNECT", 0.5)
+    monkeypatch.setattr("openbell.desk.research.workers._CONNECT", 0.5)
     with pytest.raises(WorkersFailed, match=r"tcp://127\.0\.0\.1:9 \(OPENBELL_DASK\) cannot be reached"):
         DaskWorkers("tcp://127.0.0.1:9")
     with pytest.raises(WorkersFailed, match=r"127\.0\.0\.1:9 \(OPENBELL_DASK\) cannot be reached") as refused:
@@ -242,7 +242,7 @@ def test_a_scheduler_that_is_not_there_or_has_no_workers(tmp_path: Path, monkeyp
 
 @needs_dask
 def test_a_worker_with_another_version_is_refused(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openbell.desk.research.sweep_workers.__version__", "99.0")
+    monkeypatch.setattr("openbell.desk.research.workers.__version__", "99.0")
     with pytest.raises(WorkersFailed, match=r"has openbell .*: install 99\.0 there"):
         DaskWorkers(scheduler)
 

@@ -22,7 +22,7 @@ from openbell.backtest.walk_forward import Windows
 from openbell.backtest.wire import backtester_pb2
 from openbell.backtest.wire.limits import MEGABYTE, SERVICE, USUAL_MESSAGE_MB
 from openbell.backtest.wire.methods import METHODS
-from openbell.desk.research.grpc_backtester import GrpcBacktester
+from openbell.desk.research.backtester import GrpcBacktester
 from openbell.desk.settings import load
 from openbell.market.errors import DataError, InvalidParameter
 from openbell.stores.fair_queue import CALLER

@@ -21,7 +21,7 @@ import uvloop
 from openbell.cli.process_memory import tune_allocator
 from openbell.desk.bars.collector import Collector
 from openbell.desk.desk import Desk
-from openbell.desk.orders.halt_sync import HaltSync
+from openbell.desk.orders.halts import HaltSync
 from openbell.desk.settings import load
 from openbell.gateway.outbound import Outbound
 from openbell.gateway.webhooks.sender import WebhookSender

@@ -10,7 +10,7 @@ import jsonschema
 import jsonschema_rs
 import pytest
 
-from openbell.desk.quotes.arche import contract
+from openbell.desk.quotes.arche import requests
 from openbell.market.errors import StoreError
 from openbell.market.instruments import parse
 from openbell.protocol.tool import schema_of
@@ -142,7 +142,7 @@ async def test_metadata_has_the_limits_that_hold(tmp_path: Path) -> None:
             "max_range_days": 365,
             "max_tickers_per_request": 50,
         }
-        assert contract.LIVE.startswith(f"/{found['api_version']}/")
+        assert requests.LIVE.startswith(f"/{found['api_version']}/")
         given = METHODS["quotes.historical"]["input_schema"]["properties"]
         assert given["interval"]["enum"] == found["supported_intervals"]
         assert given["page_size"]["maximum"] == found["max_page_size"]

@@ -18,7 +18,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from openbell.desk.quotes.arche.remote import LARGEST
+from openbell.desk.quotes.arche.upstreams import LARGEST
 from openbell.protocol.tool import schema_of
 from openbell.servers.arche.answers import retry_after
 from openbell.servers.arche.shapes import ErrorObject

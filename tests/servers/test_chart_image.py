@@ -22,10 +22,9 @@ from openbell.charts.config.reading import read_config
 from openbell.charts.picture import picture
 from openbell.charts.scene import Label, Scene
 from openbell.charts.studies.catalogue import all_studies
-from openbell.desk.pictures.chart_image.own_engine import title_of
+from openbell.desk.pictures.chart_image.own_engine import title_of, window_of
 from openbell.desk.pictures.chart_image.pictures import expiry_of
 from openbell.desk.pictures.chart_image.service import NOT_SERVED
-from openbell.desk.pictures.chart_image.window import window_of
 from openbell.desk.pictures.indicators import warm_up
 from openbell.market.timeframes import CHART
 from tests.gateway.streamable.gateways import Inside

@@ -84,7 +84,7 @@ def restore(
       openbell restore /mnt/backups/openbell-monday --replace
     """  # noqa: D301 (click reads the backspace)
     with plain_errors():
-        from openbell.desk.operations.backup import manifest, restoring
+        from openbell.desk.operations.backup import contents, restoring
 
         with restoring.alone(home_of(os.environ)):
             _take_back()
@@ -92,7 +92,7 @@ def restore(
             if settings.read_only:
                 fail("this desk is read-only (OPENBELL_READ_ONLY)")
             source = folder.expanduser().absolute()
-            with progress("restoring", manifest.read(source).size, "bytes", least=_LONG) as advance:
+            with progress("restoring", contents.read_manifest(source).size, "bytes", least=_LONG) as advance:
                 done = restoring.restore(settings, source, replaces=replaces, keep_tokens=keep_tokens, advance=advance)
     for line in _report(settings, done):
         typer.echo(line)

@@ -137,7 +137,7 @@ def _write_csv(exported: Exported, path: Path) -> None:
 
 
 def _write_parquet(exported: Exported, path: Path) -> None:
-    from openbell.desk.importing.parquet_tables import ADJUSTMENT, ORIGIN
+    from openbell.desk.importing.arrow_tables import ADJUSTMENT, ORIGIN
     from openbell.stores.parquet.arrow import pq, table_of
 
     meta = {ORIGIN: exported.data.encode()}

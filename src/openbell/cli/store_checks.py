@@ -58,7 +58,7 @@ def check_bars(desk: Desk) -> Iterator[Finding]:
     for found in desk.store.audit.premature():
         yield Finding("bad", _describe(found), _MEND)
     yield from _losses(desk)
-    from openbell.desk.importing.covering import uncovered_imports
+    from openbell.desk.importing.storing import uncovered_imports
 
     for series, spans in uncovered_imports(desk.store):
         yield Finding("bad", _describe_uncovered(series, spans), _MEND)
@@ -79,7 +79,7 @@ def mend_bars(desk: Desk) -> Iterator[Finding]:
     for series in store.audit.to_check():
         for loss in store.audit.mend_losses(series):
             yield Finding("ok", f"mended: {store.name} {loss.described()}")
-    from openbell.desk.importing.covering import cover_imports, uncovered_imports
+    from openbell.desk.importing.storing import cover_imports, uncovered_imports
 
     for series, spans in uncovered_imports(store):
         cover_imports(store, series, spans)

@@ -152,7 +152,7 @@ async def _collect(desk: Desk) -> None:
 async def _up(desk: Desk, listener: socket) -> None:
     from openbell.cli.view import show_board
     from openbell.desk.bars.collector import Collector
-    from openbell.desk.orders.halt_sync import HaltSync
+    from openbell.desk.orders.halts import HaltSync
     from openbell.gateway.outbound import Outbound
     from openbell.gateway.serving import serving
     from openbell.gateway.webhooks.sender import WebhookSender

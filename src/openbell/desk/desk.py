@@ -13,15 +13,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from openbell.desk import event_sources as watching
-from openbell.desk.bars.stored_instruments import StoredInstruments
-from openbell.desk.bars.watchlist import WatchlistFile
+from openbell.desk.bars.watchlist import StoredInstruments, WatchlistFile
 from openbell.desk.events import hub as events
 from openbell.desk.events.hub import Hub
 from openbell.desk.events.supervision import Supervisor
-from openbell.desk.operations.readiness import bar_check, feed_check, record_check
-from openbell.desk.operations.record_connections import RecordConnections
+from openbell.desk.operations.readiness import RecordConnections, bar_check, feed_check, record_check
 from openbell.desk.settings import Settings
-from openbell.desk.settings.quotas import Quota
+from openbell.desk.settings.principals import Quota
 from openbell.feeds.declaration import FeedParts
 from openbell.feeds.registry import default_watchlist, feed_of
 from openbell.market.clock import Clock, FixedClock, ReplayClock, SystemClock, parse_time

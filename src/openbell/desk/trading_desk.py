@@ -19,10 +19,9 @@ from openbell.desk.orders.broker_venue import BrokerVenue, make_broker
 from openbell.desk.orders.catch_up import CatchUp, CatchUpParts
 from openbell.desk.orders.decisions import DecisionService
 from openbell.desk.orders.execution_bars import TradedMinutes
-from openbell.desk.orders.gate import Gate
+from openbell.desk.orders.gate import Gate, costs_of, limits_of
 from openbell.desk.orders.halt_file import HALT_FILE, HaltFile
 from openbell.desk.orders.halts import Halts
-from openbell.desk.orders.limits import costs_of, limits_of
 from openbell.desk.orders.matching import PaperMatching
 from openbell.desk.orders.order_wait_reasons import Reasons
 from openbell.desk.orders.paper_venue import PaperVenue
@@ -33,7 +32,7 @@ from openbell.desk.orders.service import OrderService
 from openbell.desk.orders.venue import Venue
 from openbell.desk.settings import DEFAULT_SCENARIO
 from openbell.desk.settings.open_records import make_records
-from openbell.desk.settings.quotas import Quota
+from openbell.desk.settings.principals import Quota
 from openbell.market.errors import LeaseLost, Refused, SettingsError, StoreError
 from openbell.stores.port import Lease
 from openbell.stores.records import switches

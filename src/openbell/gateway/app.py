@@ -16,7 +16,7 @@ from starlette.routing import Route, Router
 
 from openbell.desk.operations.health.asking import PATH as HEALTH_REPORT
 from openbell.desk.pictures.chart_image.pictures import PATH as PICTURES
-from openbell.desk.quotes.arche.contract import HEALTH, LIVE
+from openbell.desk.quotes.arche.requests import HEALTH, LIVE
 from openbell.desk.settings.access import make_access
 from openbell.gateway.admission import Admission, AnyOf
 from openbell.gateway.calls import CallWatch

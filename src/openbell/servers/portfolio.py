@@ -248,7 +248,7 @@ def _number(value: Decimal | None) -> float | None:
 
 async def validate_trade(call: Call, given: TradeInput) -> Result[VerdictShape]:
     """Return the risk gate's verdict. Raises `InsufficientFunds` if the account cannot pay for the trade."""
-    from openbell.desk.orders.verdicts import details_of, reason_of, refusal
+    from openbell.desk.orders.gate import details_of, reason_of, refusal
 
     side = SIDES.get(given.side.upper())
     if side is None:

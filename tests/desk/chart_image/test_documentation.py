@@ -24,8 +24,7 @@ from openbell.desk.pictures.chart_image.catalogue_documentation import (
 )
 from openbell.desk.pictures.chart_image.documentation import Documentation, DocumentationService, make_documentation
 from openbell.desk.pictures.chart_image.http import VendorHttp
-from openbell.desk.pictures.chart_image.page import read_page
-from openbell.desk.pictures.chart_image.page_facts import PageFacts, read_facts
+from openbell.desk.pictures.chart_image.page_facts import PageFacts, read_facts, read_page
 from openbell.desk.settings import load
 from tests.desk.chart_image.clients import NOON, HandClock
 from tests.desk.chart_image.pages import PAGE, PLANS_ACROSS, USELESS

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from openbell.charts.config.reading import read_config
-from openbell.desk.pictures.chart_image.window import DEFAULT_BARS, BarWindow, window_of
+from openbell.desk.pictures.chart_image.own_engine import DEFAULT_BARS, BarWindow, window_of
 from openbell.market.timeframes import CHART
 from tests.servers.desks import Bench, awaited, bench_as_found
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
 
-from openbell.desk.importing import content, parquet_tables
+from openbell.desk.importing import arrow_tables, content
 from openbell.market.errors import InvalidParameter
 from tests.client import PATIENCE, environment
 from tests.desk.importing.files import Files, rows_of
@@ -163,7 +163,7 @@ def test_files_of_many_pages_are_read(compression: str, version: str) -> None:
             row_group_size=2_000,
             write_page_checksum=True,
         )
-        assert parquet_tables.parquet_table(file.getvalue().to_pybytes()).equals(whole)
+        assert arrow_tables.parquet_table(file.getvalue().to_pybytes()).equals(whole)
 
 
 @pytest.mark.parametrize("stored_once", [False, True], ids=["in rows", "in a dictionary"])
@@ -201,7 +201,7 @@ def test_a_feather_file_is_read_with_each_compression(files: Files, compression:
 
 
 def test_attack_a_parquet_file_with_too_many_columns_is_refused(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_tables, "MOST_COLUMNS", 6)
+    monkeypatch.setattr(arrow_tables, "MOST_COLUMNS", 6)
     path = files.folder / "columns.parquet"
     pq.write_table(table(10, extra=pa.array(range(10))), path)
     with pytest.raises(InvalidParameter, match="has 7 columns, at most 6 can be read"):

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
 
-from openbell.desk.importing.registry import all_formats
+from openbell.desk.importing.formats import all_formats
 from openbell.market.errors import BadBars, InvalidParameter
 from openbell.market.timeframes import Timeframe
 from tests.desk.importing.files import Files, at, lines, rows_of, times_of

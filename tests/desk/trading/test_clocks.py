@@ -20,7 +20,7 @@ from openbell.desk.orders.execution_bars import TradedMinutes
 from openbell.desk.orders.prices import Prices
 from openbell.desk.pictures.indicators import IndicatorService
 from openbell.desk.settings import Settings, load
-from openbell.desk.settings.quotas import Quota
+from openbell.desk.settings.principals import Quota
 from openbell.desk.trading_desk import TradingDesk
 from openbell.market.bars import MINUTE, make
 from openbell.market.clock import iso

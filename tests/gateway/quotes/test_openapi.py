@@ -21,9 +21,9 @@ from schemathesis.specs.openapi.checks import (
 )
 from tools.arche_manifest import manifest
 
-from openbell.desk.quotes.arche.contract import HISTORICAL, LIVE
 from openbell.desk.quotes.arche.errors import ArcheFailed
 from openbell.desk.quotes.arche.port import ArcheResponse
+from openbell.desk.quotes.arche.requests import HISTORICAL, LIVE
 from openbell.gateway.quotes.openapi import document
 from openbell.servers.arche import answers
 from openbell.servers.arche.tools import TOOLS

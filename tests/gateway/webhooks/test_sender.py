@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from openbell.desk.alerts.webhooks.signing import verify
+from openbell.desk.alerts.webhooks.outbox import verify
 from openbell.desk.desk import Desk
 from openbell.desk.events.supervision import WorkState
 from openbell.gateway.outbound import Outbound

@@ -15,8 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from openbell.desk.events import leased_work
-from openbell.desk.events.leased_work import LeasedWork
-from openbell.desk.events.leases import LeasesInRecords
+from openbell.desk.events.leased_work import LeasedWork, LeasesInRecords
 from openbell.desk.events.supervision import WorkStatus
 from openbell.market.errors import LeaseLost
 from openbell.stores.port import Lease

@@ -1,4 +1,4 @@
-"""The alert engine: the step of the engine that fires alerts.
+"""The alert engine: the step of the engine that fires alerts, and records them with their notifications.
 
 It keeps the active alerts in memory and reads only changed ones from the records. Each minute it reads the new minute
 bars of all symbols; they decide every price alert, whatever its interval. If a symbol has no minutes, or none of the last
@@ -15,19 +15,21 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
 
 from openbell.desk.alerts.alert_groups import AlertGroup, AlertGroups
-from openbell.desk.alerts.alert_recorder import ALERT, PROGRESS, PROGRESS_SEQ, FiringRecorder, Found
 from openbell.desk.alerts.inbox import Inbox
 from openbell.desk.bars.facts import latest_of_any
 from openbell.desk.bars.service import RING, BarService
 from openbell.desk.events.supervision import FailingUnits
+from openbell.desk.orders.engine import raise_if_general
 from openbell.desk.orders.execution_bars import TradedMinutes
 from openbell.desk.pictures.indicators import IndicatorService
 from openbell.indicators.evaluation import IndicatorRequest
 from openbell.market.bars import MINUTE, Bars, closed_at
+from openbell.market.clock import iso
 from openbell.market.errors import FeedUnavailable, NoData, SourceConflict, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
 from openbell.market.series import Series
@@ -36,9 +38,10 @@ from openbell.market.trading_time import trading_seconds
 from openbell.stores.port import Lease, Span, Version
 from openbell.stores.records import alerts as queries
 from openbell.stores.records import progress
+from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
-from openbell.trading.alerts import Alert, AlertState, price_firings, signal_firings
+from openbell.trading.alerts import Alert, AlertState, Firing, notification, price_firings, signal_firings
 from openbell.trading.evidence import bar_hash
 
 log = logging.getLogger(__name__)
@@ -53,6 +56,11 @@ _CURRENT = 6.5 * 3600
 _EVER = 2**40
 _ALERTS, _MINUTES = "alerts on", "the newest minutes of"
 """Kinds of units that may fail alone."""
+ALERT = "alert"
+"""The kind of unit that may fail alone."""
+PROGRESS, PROGRESS_SEQ = "alerts", "alerts through entry"
+Found = tuple[Firing, str]
+"""A firing, and the hash of its bar."""
 
 
 class AlertEngine:
@@ -332,3 +340,84 @@ class AlertEngine:
             firings = signal_firings(wanted[each.request.key], new.bars, each.channels.signals, group.seen)
             found += [(firing, bar_hash(new.bars, firing.index)) for firing in firings]
         return found
+
+
+@dataclass(slots=True)
+class Fired:
+    """What was recorded of some firings."""
+
+    count: int = 0
+    ended: list[Alert] = field(default_factory=list)
+    """The alerts that have fired now, or had ended before."""
+    failed: set[str] = field(default_factory=set)
+    """The ids of alerts whose firing could not be recorded."""
+
+
+class FiringRecorder:
+    """Writes what the alert engine has found."""
+
+    def __init__(self, records: Records, inbox: Inbox, failing: FailingUnits) -> None:
+        self._records = records
+        self._inbox = inbox
+        self._failing = failing
+
+    async def fire(self, found: Iterable[Found], lease: Lease | None) -> Fired:
+        """Record firings in one transaction, or one by one if that fails."""
+        firings = sorted(found, key=lambda pair: (pair[0].at, pair[0].alert.id))
+        fired = Fired()
+        if not firings:
+            return fired
+        try:
+            fired.count += await self._fire(firings, lease)
+        except Exception as error:  # noqa: BLE001 - raised again below if it is not of one alert alone
+            await raise_if_general(self._records, error, lease)
+        else:
+            for firing, _ in firings:
+                self._failing.works(ALERT, firing.alert.id)
+            fired.ended = [replace(firing.alert, state=AlertState.FIRED) for firing, _ in firings]
+            return fired
+        for firing, evidence in firings:
+            try:
+                fired.count += await self._fire([(firing, evidence)], lease)
+            except Exception as error:  # noqa: BLE001 - the other alerts fire
+                await raise_if_general(self._records, error, lease)
+                self._failing.failed(ALERT, firing.alert.id, error)
+                fired.failed.add(firing.alert.id)
+            else:
+                self._failing.works(ALERT, firing.alert.id)
+                fired.ended.append(replace(firing.alert, state=AlertState.FIRED))
+        return fired
+
+    async def note(self, until: int, seq: int, lease: Lease | None) -> None:
+        """Record the time up to which all alerts were checked that the ledger has up to an entry.
+
+        The next engine begins there.
+        """
+
+        def work(journal: Journal) -> None:
+            progress.set_progress(journal.view, PROGRESS, until)
+            progress.set_progress(journal.view, PROGRESS_SEQ, seq)
+
+        await self._records.write(work, lease=lease)
+
+    async def _fire(self, firings: list[Found], lease: Lease | None) -> int:
+        """Record firings, their notifications and pushes in one transaction. Returns how many alerts were still active."""
+
+        def work(journal: Journal) -> int:
+            active = queries.still_active(journal.view, [firing.alert.id for firing, _ in firings])
+            for firing, evidence in firings:
+                if firing.alert.id not in active:
+                    continue
+                alert = replace(
+                    firing.alert,
+                    state=AlertState.FIRED,
+                    fired_at=firing.at,
+                    value=firing.value,
+                    bar_hash=evidence,
+                    updated_at=firing.at,
+                )
+                cursor = journal.put("alert", alert, happened=firing.at)
+                self._inbox.deliver(journal, alert, cursor, notification(firing, iso(firing.at)), firing.at)
+            return len(active)
+
+        return await self._records.write(work, lease=lease)

@@ -18,7 +18,7 @@ from openbell.desk.alerts.crossing_watches import CrossingWatches, unknown
 from openbell.desk.events.hub import BarsClosed, Hub
 from openbell.desk.events.supervision import FailingUnits, Supervisor
 from openbell.desk.quotes.signals import SignalService
-from openbell.desk.settings.quotas import Quota
+from openbell.desk.settings.principals import Quota
 from openbell.signals.crossing_alerts import CrossingAlert, CrossingRequest, CrossingSubscription, Watch
 
 log = logging.getLogger(__name__)

@@ -6,24 +6,27 @@ response was sent. So two clients of one principal each get every notification o
 anything passes the number of the last notification that it has processed: this acknowledges it and all before, and later
 ones are returned again until they are acknowledged. Pushes for a principal without a connection wait for an hour, at most
 1,000.
+
+The id of an event is the time at which it was queued, in microseconds, and the ledger's name. The time shows a principal
+only what its own events show too. A position in the ledger would also show how much others have written between two events.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from openbell.desk.alerts.event_ids import position_of
 from openbell.desk.events.hub import Hub, Listener, NotificationAdded
 from openbell.market.errors import InvalidParameter, OpenbellError, Refused
 from openbell.signals.crossing_alerts import METHOD as SIGNALS
 from openbell.stores.records import alerts as queries
-from openbell.stores.records.alerts import Notification, PushSubscription
+from openbell.stores.records.alerts import Notification, PushSubscription, microseconds
 from openbell.stores.records.journal import Journal, name_of
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
@@ -39,6 +42,7 @@ _LATEST = 2**53
 """Later than every cursor."""
 Send = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Sends a notification to one client: method and parameters. Raises `OSError` if the client is gone."""
+_ID = re.compile(r"([0-9a-f]{14})-([0-9a-f]{0,8})")
 
 
 class Inbox:
@@ -320,3 +324,23 @@ class InboxReader:
         if self._sending is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._sending.wait(), _SENDING_SECONDS)
+
+
+def event_id(queued: Notification, ledger: str) -> str:
+    """Returns the id of an event. Later ones of a principal have larger ids."""
+    return f"{microseconds(queued.queued):014x}-{ledger}"
+
+
+def position_of(event: str, queued: Sequence[Notification], ledger: str) -> int | None:
+    """Returns the cursor after which a client has yet to receive what is queued for it, oldest first.
+
+    None if the id is not one of this ledger. The event itself may have left the queue.
+    """
+    found = _ID.fullmatch(event)
+    if found is None or found[2] != ledger:
+        return None
+    at = int(found[1], 16)
+    # Notifications of an earlier time can have the same time: those are sent again.
+    same = [each.cursor for each in queued if microseconds(each.queued) == at]
+    before = [each.cursor for each in queued if microseconds(each.queued) < at]
+    return same[0] if len(same) == 1 else max(before, default=0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from openbell.desk.bars.service import BarService
 from openbell.desk.orders.prices import Prices
-from openbell.desk.settings.quotas import Quota
+from openbell.desk.settings.principals import Quota
 from openbell.market.errors import InvalidParameter, NoSuchAlert
 from openbell.stores.records import alerts as queries
 from openbell.stores.records.journal import Journal

@@ -19,7 +19,7 @@ from openbell.desk.events.hub import BarsClosed, Hub
 from openbell.desk.events.supervision import FailingUnits
 from openbell.desk.orders.engine import raise_if_general
 from openbell.desk.quotes.signals import SignalService
-from openbell.desk.settings.quotas import Quota
+from openbell.desk.settings.principals import Quota
 from openbell.market.errors import OpenbellError
 from openbell.signals.crossing_alerts import CrossingAlert, CrossingRequest, CrossingSubscription, Watch
 from openbell.stores.port import Lease

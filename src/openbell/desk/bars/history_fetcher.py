@@ -1,7 +1,11 @@
-"""Fetches history that the store lacks from the feed, and stores it."""
+"""Fetches history that the store lacks from the feed, and stores it.
+
+Small parts that are ready at the same time are stored in one durable transaction.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import Counter
@@ -16,14 +20,13 @@ import numpy as np
 
 from openbell.desk.bars.adjustments import ComparedBars, described, factor, is_adjusted, to_compare, widened
 from openbell.desk.bars.bar_checks import screen
-from openbell.desk.bars.grouped_writes import SMALL, GroupedWrites
 from openbell.desk.bars.history_coverage import covered_by
 from openbell.desk.bars.single_flight import SingleFlight
 from openbell.feeds.port import Feeds
 from openbell.market import bars as barlib
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import Clock
-from openbell.market.errors import FeedUnavailable, SourceConflict, StoreError, UnknownSymbol
+from openbell.market.errors import FeedUnavailable, OpenbellError, SourceConflict, StoreError, UnknownSymbol
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.lookback import bucket_start
 from openbell.market.provenance import Source
@@ -51,6 +54,8 @@ _SOURCES = 2
 _NONE: Mapping[Timeframe, Native] = MappingProxyType({})
 
 Failure = FeedUnavailable | UnknownSymbol | StoreError
+SMALL = 500
+"""The most bars of a part that is grouped; a larger one is written alone."""
 
 
 @dataclass(slots=True)
@@ -307,3 +312,61 @@ def _pieces(spans: list[Span], longest: int) -> Iterator[Span]:
             start = max(span.start, end - longest)
             yield Span(start, end)
             end = start
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What the parts of a group have in common."""
+
+    source: Source
+    covers: Span | None
+
+
+@dataclass(slots=True)
+class _Group:
+    task: asyncio.Task[None]
+    parts: list[Bars] = field(default_factory=list)
+
+
+class GroupedWrites:
+    """Writes bars of many instruments to a store."""
+
+    def __init__(self, store: BarStore, threads: Threads) -> None:
+        self._store = store
+        self._threads = threads
+        self._groups: dict[_Key, _Group] = {}
+
+    async def write(self, bars: Bars, source: Source, covers: Span | None) -> None:
+        """Returns when the bars are durable. Raises as `BarStore.write` does, for reasons of these bars alone.
+
+        A caller that is cancelled leaves its bars to be written.
+        """
+        key = _Key(source, covers)
+        if len(bars) > SMALL:
+            await self._write([bars], key)
+            return
+        group = self._groups.get(key)
+        if group is None:
+            # Its first step comes after those of all tasks that are ready now: they add their parts before.
+            task = asyncio.create_task(self._write_group(key), context=own_context())
+            task.add_done_callback(_look)
+            group = self._groups[key] = _Group(task)
+        group.parts.append(bars)
+        try:
+            await asyncio.shield(group.task)
+        except OpenbellError:
+            if len(group.parts) == 1:
+                raise
+            await self._write([bars], key)
+
+    async def _write_group(self, key: _Key) -> None:
+        await self._write(self._groups.pop(key).parts, key)
+
+    async def _write(self, parts: list[Bars], key: _Key) -> None:
+        await self._threads.run(self._store.write, parts, key.source, covers=key.covers)
+
+
+def _look(done: asyncio.Task[None]) -> None:
+    """Retrieve a failure whose callers have all left, so that it is not reported as lost."""
+    if not done.cancelled():
+        done.exception()

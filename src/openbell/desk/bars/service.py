@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 
-from openbell.desk.bars.bar_assembly import BarAssembly
+from openbell.desk.bars.bar_assembly import BarAssembly, QuietEdges
 from openbell.desk.bars.history_fetcher import CHUNK, Failure, HistoryFetcher
-from openbell.desk.bars.newest_bars import BarCache, native_parts
-from openbell.desk.bars.quiet_edges import QuietEdges
 from openbell.desk.bars.single_flight import SingleFlight
 from openbell.feeds.port import Feeds
 from openbell.market import bars as barlib
@@ -34,13 +33,38 @@ from openbell.stores.threads import Threads
 _TRIES = 3
 _LONG_HISTORIES = 8
 """Histories of many instruments that are fetched at a time: each is in memory until it is stored."""
-
 RING = 3000
 """The most bars that a calculation uses, at every timeframe."""
 _FIRST_PIECE = 250
 """Half the bars of the first further piece of history that is fetched for a symbol that trades seldom."""
 GRACE = 20.0
 """Seconds after its end at which a bar of a silent live feed counts as closed all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class BarCache:
+    """The newest `depth` bars before `end`, or all if there are fewer, as the store had them at `versions`."""
+
+    bars: Bars
+    parts: tuple[PlanPart, ...]
+    """What the bars are made of, oldest first."""
+    versions: Mapping[Series, Version]
+    """Of every series that they are made of or could be."""
+    end: int
+    depth: int
+
+    def current(self, depth: int, end: int) -> bool:
+        """Returns True if it holds `depth` bars up to `end`, provided that the store has not changed since."""
+        return self.end == end and self.depth >= depth
+
+    def native_parts(self, since: int) -> list[PlanPart]:
+        """Returns its parts after a time that are not made of minutes."""
+        return native_parts(self.parts, since)
+
+
+def native_parts(parts: Sequence[PlanPart], since: int) -> list[PlanPart]:
+    """Returns the parts after a time that are not made of minutes."""
+    return [part for part in parts if part.base is not Timeframe.M1 and part.end > since]
 
 
 class BarService:

@@ -16,14 +16,12 @@ from typing import Any
 import numpy as np
 
 from openbell.desk.importing.content import FilePart, expand, parts_of
-from openbell.desk.importing.csv_rows import read_at_once, read_lines
-from openbell.desk.importing.faults import Faults
+from openbell.desk.importing.csv_rows import Text, read_at_once, read_lines, sniff
+from openbell.desk.importing.formats import recognise
 from openbell.desk.importing.layout import SHOWN, Layout, Sample, listed, unused
 from openbell.desk.importing.naming import named_by_file
-from openbell.desk.importing.registry import recognise
-from openbell.desk.importing.rows import Rows
+from openbell.desk.importing.rows import Faults, Rows
 from openbell.desk.importing.series import FileSeries, ImportOptions, assemble
-from openbell.desk.importing.sniffing import Text, sniff
 from openbell.desk.importing.table_rows import adjustment_of, read_table, sample_of, table_of
 from openbell.market.errors import BadBars, InputError, InvalidParameter
 from openbell.market.plural import counted

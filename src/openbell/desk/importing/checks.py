@@ -1,4 +1,7 @@
-"""Checks the bars of a file: impossible values, two bars of one time, and the last bar if it has not closed."""
+"""Checks the bars of a file: impossible values, two bars of one time, the last bar if it has not closed, and the zone.
+
+The hours in which a market is open tell of times that were taken as UTC whether they look like those of another zone.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ import math
 
 import numpy as np
 
-from openbell.desk.importing.faults import Faults
 from openbell.desk.importing.layout import SHOWN
+from openbell.desk.importing.rows import Faults
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars, bucket_bounds
 from openbell.market.clock import iso
@@ -22,6 +25,14 @@ _LONGEST = 8 * _DAY
 """Seconds. A bar ends at most so long after it begins."""
 _ROUNDING = 1e-12
 """The largest relative difference that is taken for the rounding of a float."""
+_HOUR = 3600
+_MONDAY, _FRIDAY, _SATURDAY = 0, 4, 5
+_LATEST_CLOSE = 22 * _HOUR
+"""Seconds after midnight UTC at which currencies close on Fridays in winter."""
+_BROKER = (
+    "the bars run from Monday 00:00 to Friday 24:00, none on Sunday, which looks like broker time (New York + 7 hours): "
+    "if it is, add --tz America/New_York+7"
+)
 
 
 def without_unclosed(bars: Bars, places: Times, faults: Faults, now: float, notes: list[str]) -> tuple[Bars, Times]:
@@ -105,3 +116,29 @@ def _compare_doubles(rows: Bars, places: Times, faults: Faults) -> None:
         for at in found[:SHOWN].tolist()
     ]
     faults.add("two bars of one time", places[order][found], texts)
+
+
+def hints(bars: Bars) -> list[str]:
+    """Returns what to add to the command if times without a zone, taken as UTC, look like those of another zone."""
+    if not bars.timeframe.intraday or len(bars) < 2:
+        return []
+    if bars.instrument.asset_class is AssetClass.STOCK and _are_of_new_york(bars):
+        return ["the times look like New York's: if they are, add --tz America/New_York"]
+    if bars.instrument.asset_class is AssetClass.FOREX and _are_of_a_broker(bars):
+        return [_BROKER]
+    return []
+
+
+def _are_of_new_york(bars: Bars) -> bool:
+    """Returns True if nearly all bars are within the regular hours of New York."""
+    minute = bars.time % _DAY // 60
+    return bool(np.mean((minute >= 570) & (minute <= 960)) > 0.9 and minute.min() < 780)
+
+
+def _are_of_a_broker(bars: Bars) -> bool:
+    """Returns True if the weeks begin on Monday at midnight, and end on Friday later than they do in UTC."""
+    day, second = np.divmod(bars.time, _DAY)
+    weekday = (day + 3) % 7  # 1970-01-01 was a Thursday
+    at_begin = (weekday == _MONDAY) & (second < _HOUR)
+    at_end = (weekday == _FRIDAY) & (second + bars.timeframe.seconds > _LATEST_CLOSE + _HOUR)
+    return bool(at_begin.any() and at_end.any() and not (weekday >= _SATURDAY).any())

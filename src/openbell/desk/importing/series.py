@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from openbell.desk.importing.checks import checked, without_flat_weekends, without_unclosed
-from openbell.desk.importing.faults import Faults
-from openbell.desk.importing.hours import hints
+from openbell.desk.importing.checks import checked, hints, without_flat_weekends, without_unclosed
 from openbell.desk.importing.keys import date_text, keys_of
 from openbell.desk.importing.layout import Layout, TableBlock
 from openbell.desk.importing.naming import NamedGroup, groups_of
-from openbell.desk.importing.rows import OFF_MINUTE, Rows
+from openbell.desk.importing.rows import OFF_MINUTE, Faults, Rows
 from openbell.desk.importing.spacing import detect
 from openbell.desk.importing.stamps import Stamps
 from openbell.desk.importing.zones import Zone, to_utc, zone_of

@@ -1,29 +1,40 @@
-"""Stores the series of files: minutes month by month, small series of other timeframes many at a time."""
+"""Stores the series of files: minutes month by month, small series of other timeframes many at a time.
+
+A minute without a trade has no bar, so the first and the last bar of a symbol with few trades are not where its file begins
+and ends. Other symbols of the file show it. What the pauses of the symbol itself show is found when its bars are read
+(`bar_assembly.QuietEdges`).
+
+The store covers the union of what was imported, however it was split into files. Coverage is computed from the bars of the
+store together with those of the files. So two files that follow each other cover what one file of all their bars covers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 
 import numpy as np
 
-from openbell.desk.importing.covering import covered_with
-from openbell.desk.importing.file_spans import minute_spans
+from openbell.desk.bars.history_coverage import covered_by_imports, silence
 from openbell.desk.importing.series import FileSeries
 from openbell.market import bars as barlib
-from openbell.market.bars import Bars, closed_at, empty_of
+from openbell.market.bars import MINUTE, Bars, closed_at, empty_of
+from openbell.market.clock import SystemClock
 from openbell.market.errors import SourceConflict
+from openbell.market.instruments import AssetClass
 from openbell.market.provenance import Origin, Source, adjustment_of
 from openbell.market.series import Series
-from openbell.market.session_table import Times
+from openbell.market.session_table import Times, table_for
 from openbell.market.timeframes import Timeframe
 from openbell.stores.coverage import joined
+from openbell.stores.period_sources import without
 from openbell.stores.periods import FIRST, LAST, by_period, period_span
 from openbell.stores.port import BarStore, Span
 
 Advance = Callable[[int], None]
 """Shows that so many more bars are done."""
 _EVER = 2**40
+_DAY = 86400
 
 
 def store(bar_store: BarStore, found: Sequence[FileSeries], replace: bool, advance: Advance) -> list[int | None]:
@@ -125,3 +136,94 @@ def _write_months(bar_store: BarStore, bars: Bars, span: Span, source: Source, r
         covers = {part.series: [each for each in cut if each.start < each.end]}
         bar_store.write([part], source, covers=covers, replace=replace)
         advance(len(part))
+
+
+def minute_spans(found: Sequence[FileSeries]) -> list[Span]:
+    """Returns for each series of minutes the span that its file covers: see `minutes_span`."""
+    keys = [(series.file, series.bars.instrument.asset_class) for series in found]
+    whole: dict[tuple[str, AssetClass], Span] = {}
+    for key, series in zip(keys, found, strict=True):
+        start, end = int(series.bars.time[0]), closed_at(series.bars)
+        known = whole.get(key, Span(start, end))
+        whole[key] = Span(min(start, known.start), max(end, known.end))
+    return [minutes_span(series.bars, whole[key]) for key, series in zip(keys, found, strict=True)]
+
+
+def minutes_span(bars: Bars, whole: Span) -> Span:
+    """Returns the span that a file covers for one symbol; `whole` is that of all its symbols of the same market.
+
+    At least from its first to its last bar. On the days of these bars it begins and ends with all symbols.
+    """
+    first, last = whole.start, whole.end
+    start, end = int(bars.time[0]), closed_at(bars)
+    if bars.instrument.asset_class is not AssetClass.STOCK:
+        midnight = (end - MINUTE) // _DAY * _DAY + _DAY
+        return Span(min(start, max(first, start // _DAY * _DAY)), max(end, min(last, midnight)))
+    table = table_for(start, end)
+    days = table.extended(np.array([start, end - MINUTE])).tolist()
+    if days[0] >= 0:
+        start = min(start, max(first, int(table.premarket[days[0]])))
+    if days[1] >= 0:
+        end = max(end, min(last, int(table.end[days[1]])))
+    return Span(start, end)
+
+
+def covered_with(bar_store: BarStore, bars: Bars, source: Source) -> list[Span]:
+    """Returns what is covered once sorted `bars` of a source are stored, as far as they reach or join what is stored.
+
+    If the store has bars of other sources there, the times between the files are left to the feed.
+    """
+    now, series = SystemClock().epoch(), bars.series
+    own = covered_by_imports(bars, now)
+    around = Span(int(bars.time[0]) - silence(bars.timeframe), closed_at(bars) + silence(bars.timeframe))
+    if bar_store.sources.of(series, around) != {source}:
+        return own
+    stored = bar_store.read(series, around.start, around.end)
+    return joined([*own, *_without_lost(bar_store, series, covered_by_imports(barlib.merge(stored, bars), now))])
+
+
+def uncovered_imports(bar_store: BarStore) -> Iterator[tuple[Series, list[Span]]]:
+    """Yields the series of imported bars of which some are stored and not covered, with the spans that should be.
+
+    A home may have them if coverage and bars were not stored together, for example if the coverage of the last of several
+    files replaced that of the others. Minutes are covered file by file.
+    """
+    for series in bar_store.stored():
+        if series.timeframe is Timeframe.M1 or not _sources(bar_store, series):
+            continue
+        bars = bar_store.read(series, 0, _EVER)
+        if len(bars) and (lacking := _lacking(bar_store, bars)):
+            yield series, lacking
+
+
+def cover_imports(bar_store: BarStore, series: Series, spans: Sequence[Span]) -> None:
+    """Record spans of imported bars as covered. Other sources' bars, and losses, are not concerned."""
+    source = min(_sources(bar_store, series), key=str)
+    bar_store.write([empty_of(series)], source, covers={series: spans})
+
+
+def _lacking(bar_store: BarStore, bars: Bars) -> list[Span]:
+    """The parts of what imported bars cover that are gaps, and hold bars."""
+    series, imported = bars.series, _sources(bar_store, bars.series)
+    parts = [bars]
+    if bar_store.sources.of(series, Span(0, _EVER)) != imported:
+        # Other bars in a gap are a feed's, which asks for them again, and so is the time between imported ones.
+        gaps = bar_store.gaps(series, Span(int(bars.time[0]), closed_at(bars)))
+        held = (bars.between(gap.start, gap.end) for gap in gaps)
+        parts = [
+            part for part in held if len(part) and any(not bar_store.sources.conflicts(part, each) for each in imported)
+        ]
+    spans = [span for part in parts for span in covered_by_imports(part, SystemClock().epoch())]
+    gaps = [gap for span in _without_lost(bar_store, series, spans) for gap in bar_store.gaps(series, span)]
+    # A night that was in the future at the import lacks no bar.
+    return [gap for gap in gaps if len(bars.between(gap.start, gap.end))]
+
+
+def _sources(bar_store: BarStore, series: Series) -> set[Source]:
+    found = bar_store.sources.of(series, Span(0, _EVER))
+    return {each for each in found if each.origin is Origin.IMPORTED}
+
+
+def _without_lost(bar_store: BarStore, series: Series, spans: Sequence[Span]) -> list[Span]:
+    """Spans without those whose bars were lost: they are gaps until they are stored again."""
+    return [part for span in spans for part in without(span, bar_store.audit.lost_spans(series, span))]

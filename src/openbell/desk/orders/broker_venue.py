@@ -14,8 +14,8 @@ from decimal import Decimal
 from openbell.brokers.registry import BrokerParts, all_brokers
 from openbell.desk.orders import reports
 from openbell.desk.orders.halts import Halts
-from openbell.desk.orders.order_endings import end
 from openbell.desk.orders.reconcile import Reconciling
+from openbell.desk.orders.reports import end
 from openbell.desk.settings import Settings
 from openbell.stores.port import Lease
 from openbell.stores.records import orders as queries

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from openbell.desk.settings import Settings
-from openbell.desk.settings.quotas import Quota
+from openbell.desk.settings.principals import Quota
 from openbell.market.instruments import parse
 from openbell.stores.records import decisions as queries
 from openbell.stores.records.journal import Journal

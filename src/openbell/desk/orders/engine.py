@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from openbell.desk.events.hub import AlertChanged, BarsClosed, Hub, Listener, OrderChanged, StrategyChanged
-from openbell.desk.events.leased_work import PAUSE, LeasedWork
-from openbell.desk.events.leases import LeasesInRecords
+from openbell.desk.events.leased_work import PAUSE, LeasedWork, LeasesInRecords
 from openbell.desk.events.supervision import FailingUnits, WorkState, WorkStatus
 from openbell.desk.settings.open_records import ENGINE as LEASE
 from openbell.market.clock import Clock

@@ -1,7 +1,8 @@
 """The risk gate: gathers what `trading.risk.judge` needs to know about one account, and judges proposals with it.
 
 Prices are gathered before the transaction, positions and orders are read inside it. If the account holds or has ordered a
-symbol by then whose price was not gathered, `PricesMissing` is raised and the caller gathers prices again.
+symbol by then whose price was not gathered, `PricesMissing` is raised and the caller gathers prices again. The limits come
+from the settings; verdicts become errors, and rows of the ledger.
 """
 
 from __future__ import annotations
@@ -9,23 +10,28 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 from openbell.desk.orders.books import Books, DayStart
 from openbell.desk.orders.halts import Halted
 from openbell.desk.orders.prices import Price, Prices
 from openbell.market.clock import Clock
-from openbell.market.errors import DataError, OpenbellError, StoreError, UnknownSymbol
-from openbell.market.instruments import Instrument
+from openbell.market.errors import DataError, InsufficientFunds, OpenbellError, RiskRefused, StoreError, UnknownSymbol
+from openbell.market.instruments import Instrument, parse
 from openbell.stores.records import switches
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
-from openbell.trading import risk
-from openbell.trading.accounts import Account
+from openbell.trading import amounts, risk
+from openbell.trading.accounts import PAPER, Account
 from openbell.trading.advance import DAY
 from openbell.trading.book import Book
+from openbell.trading.costs import Costs
 from openbell.trading.halt import Halt
 from openbell.trading.orders import EXPOSED, Order, Side
 from openbell.trading.risk import Proposal, RiskLimits, Situation, Verdict
+
+if TYPE_CHECKING:
+    from openbell.desk.settings import Settings
 
 NO_DATA = "stale_price"
 """The rule that refuses for lack of current prices; the same order may pass later."""
@@ -215,3 +221,81 @@ def _symbols(book: Book, orders: tuple[Order, ...]) -> set[str]:
 def _worth(start: DayStart, sheet: GatheredPrices) -> Decimal | None:
     """Returns the equity when the day began; None if a symbol that was held then has no price of that time."""
     return start.equity(sheet.at_midnight) if set(start.held) <= set(sheet.at_midnight) else None
+
+
+def limits_of(settings: Settings) -> RiskLimits:
+    """Returns the limits that orders are judged by."""
+    symbols = frozenset(parse(each).symbol for each in settings.risk_symbols.split(",") if each.strip())
+    on_paper = (1 + settings.paper_fee) * (1 + settings.paper_slippage) - 1
+    return RiskLimits(
+        order_share=settings.risk_order_share,
+        symbol_share=settings.risk_symbol_share,
+        order_notional=settings.risk_order_notional,
+        symbol_notional=settings.risk_symbol_notional,
+        positions=settings.risk_positions,
+        daily_loss=settings.risk_daily_loss,
+        leverage=settings.risk_leverage,
+        collar=settings.risk_collar,
+        symbols=symbols,
+        fee=on_paper if settings.broker == PAPER else RiskLimits().fee,
+        short=settings.risk_short,
+    )
+
+
+def costs_of(settings: Settings) -> Costs:
+    """Returns the costs of paper fills."""
+    return Costs(fee=settings.paper_fee, slippage=settings.paper_slippage, volume_share=settings.paper_volume_share)
+
+
+def reason_of(verdict: Verdict) -> str:
+    """Returns why a verdict refuses, and the largest size that would pass; the same words for every tool."""
+    if verdict.valid or not verdict.max_size:
+        return verdict.reason
+    limited = f" ({verdict.largest_by})" if verdict.largest_by else ""
+    return f"{verdict.reason}; at most {amounts.text(verdict.max_size)} would pass{limited}"
+
+
+def details_of(verdict: Verdict) -> dict[str, str]:
+    """Returns the rule that refused; if it has a limit, also the value that the order would reach, and the setting."""
+    found = verdict.objection
+    parts = {
+        "rule": verdict.rule,
+        "value": found and found.value,
+        "limit": found and found.limit,
+        "setting": found and found.setting,
+    }
+    return {name: part for name, part in parts.items() if part}
+
+
+def refusal(verdict: Verdict, order_id: str | None = None) -> RiskRefused:
+    """Returns the error for a verdict that is not valid."""
+    kind = InsufficientFunds if verdict.rule == "balance" else RiskRefused
+    details: dict[str, Any] = {**details_of(verdict), "max_size": amounts.number(verdict.max_size)}
+    if order_id is not None:
+        details["order_id"] = order_id
+    return kind(f"refused by the risk gate: {reason_of(verdict)}", **details)
+
+
+def verdict_row(order: Order, verdict: Verdict, price: Price | None, consensus: int | None) -> dict[str, Any]:
+    """Returns what the ledger keeps of a verdict: the bar that it rests on, and the decision.
+
+    `consensus` is the entry of the consensus of strategies that was recorded last; a verdict without any does not name it.
+    """
+    known = {} if consensus is None else {"consensus": consensus}
+    return {
+        **known,
+        "order_id": order.id,
+        "account": order.account,
+        "symbol": order.symbol,
+        "side": order.side.value,
+        "quantity": amounts.text(order.quantity),
+        "price": amounts.text(price.value) if price else None,
+        "bar": price.bar if price else None,
+        "bar_end": price.end if price else None,
+        "valid": verdict.valid,
+        "rule": verdict.rule,
+        "reason": verdict.reason,
+        "max_size": amounts.text(verdict.max_size),
+        "risk_score": amounts.text(verdict.risk_score),
+        "opening": amounts.text(verdict.opening),
+    }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from openbell.desk.bars.service import BarService
@@ -19,16 +19,15 @@ from openbell.desk.events.supervision import FailingUnits
 from openbell.desk.orders.books import Books, DayStart
 from openbell.desk.orders.engine import raise_if_general
 from openbell.desk.orders.halts import Halted
-from openbell.desk.orders.match_progress import ENTRY, progress_key, save_progress
 from openbell.desk.orders.prices import Prices
-from openbell.desk.orders.recorded_troubles import RecordedTroubles
 from openbell.market.bars import MINUTE, Bars
+from openbell.market.clock import Clock
 from openbell.market.errors import OpenbellError
 from openbell.market.instruments import parse
 from openbell.stores.port import Lease
 from openbell.stores.records import orders as queries
 from openbell.stores.records import progress, switches
-from openbell.stores.records.journal import Journal
+from openbell.stores.records.journal import Journal, in_view
 from openbell.stores.records.progress import account_of, trouble_of
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
@@ -46,6 +45,8 @@ _PROGRESS_SECONDS = 900
 _TRIES = 3
 _ACCOUNT, _BARS, _PRICES = "account", "the bars of", "earlier prices of account"
 """Kinds of units that may fail alone."""
+ENTRY = " through entry"
+"""The end of the name of the ledger entry up to which the progress of a symbol is true."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,3 +330,53 @@ def _reason(error: Exception) -> str:
 
 def _any_expired(orders: tuple[Order, ...], until: int) -> bool:
     return any(order.expires_at is not None and order.expires_at <= until for order in orders if order.state in RESTING)
+
+
+def save_progress(journal: Journal, account: str, complete_until: Mapping[str, int], end: int, seq: int) -> None:
+    """Record that an account was advanced up to `end`, and the progress of each symbol; `seq` is that of `_Progress`."""
+    progress.set_progress(journal.view, progress_key(account), end)
+    for symbol, until in complete_until.items():
+        progress.set_progress(journal.view, f"{progress_key(account)}{symbol}", until)
+        progress.set_progress(journal.view, f"{progress_key(account)}{symbol}{ENTRY}", seq)
+
+
+def progress_key(account: str) -> str:
+    """Returns the name under which the progress of an account is recorded."""
+    return f"matched {account}:"
+
+
+class RecordedTroubles:
+    """The accounts that cannot be advanced, and the symbols whose bars cannot be read, each with the reason."""
+
+    def __init__(self, records: Records, clock: Clock) -> None:
+        self._records = records
+        self._clock = clock
+        self._known: dict[str, str] | None = None
+        """None if they were not read yet."""
+        self._known_of = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    async def clear(self, over: Callable[[str], bool], lease: Lease | None) -> None:
+        """Remove the recorded problems that are over."""
+        for name in [name for name in self._known or () if over(name)]:
+            await self.set(name, None, lease)
+
+    async def set(self, name: str, reason: str | None, lease: Lease | None) -> None:
+        """Record a problem if it has changed; None: it is over."""
+        if self._known is None or self._known_of != self._records.replaced:
+            found = await self._records.read(progress.all_troubles)
+            self._known, self._known_of = {n: why for n, (_, why) in found.items()}, self._records.replaced
+        if self._known.get(name) == reason:
+            return
+        since = self._clock.epoch()
+        try:
+            await self._records.write(in_view(progress.set_trouble), name, since, reason, lease=lease)
+        except OpenbellError as error:
+            log.debug("%s", error)
+            return
+        if reason is None:
+            self._known.pop(name, None)
+        else:
+            self._known[name] = reason

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from openbell.desk.orders.halts import Halts
 from openbell.desk.orders.matching import PaperMatching
-from openbell.desk.orders.order_endings import end
+from openbell.desk.orders.reports import end
 from openbell.stores.port import Lease
 from openbell.stores.records.journal import Journal
 from openbell.trading.accounts import PAPER

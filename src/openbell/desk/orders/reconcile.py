@@ -9,7 +9,7 @@ from math import inf
 from openbell.desk.events.supervision import FailingUnits
 from openbell.desk.orders import reports
 from openbell.desk.orders.engine import raise_if_general
-from openbell.desk.orders.order_endings import end
+from openbell.desk.orders.reports import end
 from openbell.stores.port import Lease
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal

@@ -1,17 +1,19 @@
-"""Records a broker's report of an order: its state, fills and exits. Recording it twice changes nothing."""
+"""Records what becomes of orders: a broker's report with its state, fills and exits, and the end of an order.
+
+Recording a report twice changes nothing.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from openbell.desk.orders.order_endings import end_exits_of
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
 from openbell.trading.broker import BrokerExecution, OrderReport
 from openbell.trading.fills import fill_of
-from openbell.trading.orders import FINAL, MOVES, RESTING, Order, OrderState, Role
+from openbell.trading.orders import FINAL, MOVES, RESTING, Order, OrderState, Role, end_exits
 
 
 def apply(journal: Journal, order: Order, report: OrderReport) -> Order:
@@ -101,3 +103,17 @@ def _exits(journal: Journal, order: Order, report: OrderReport) -> None:
         apply(journal, known, reported)
     if order.final and order.filled == ZERO:
         end_exits_of(journal, order)
+
+
+def end(journal: Journal, order: Order, state: OrderState, reason: str | None) -> Order:
+    """Record the new state of an order and, if it is final, the end of exits that have nothing to close without it."""
+    order = order.to(state, journal.at, reason)
+    journal.put("order", order)
+    end_exits_of(journal, order)
+    return order
+
+
+def end_exits_of(journal: Journal, entry: Order) -> None:
+    """Record the end of the exits of an order that has ended."""
+    for each in end_exits(entry, queries.bracket(journal.view, entry.id), journal.at):
+        journal.put("order", each)

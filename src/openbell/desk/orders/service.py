@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from openbell.desk.orders.accounts import AccountService
-from openbell.desk.orders.gate import NO_DATA, TRIES, Gate, GatheredPrices, PricesMissing
+from openbell.desk.orders.gate import NO_DATA, TRIES, Gate, GatheredPrices, PricesMissing, refusal, verdict_row
 from openbell.desk.orders.prices import Price
 from openbell.desk.orders.venue import Venue
-from openbell.desk.orders.verdicts import refusal, verdict_row
 from openbell.market.clock import iso
 from openbell.market.errors import (
     DuplicateOrder,

@@ -1,24 +1,28 @@
 """Indicators of any symbol: closed bars, what else the indicators need, and their numbers.
 
-Charts and alerts ask here; each gets the same numbers for the same bars.
+Charts and alerts ask here; each gets the same numbers for the same bars. Some indicators need finer bars than those shown,
+such as a profile of sessions on daily bars.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from openbell.desk.bars.facts import stored_instead
-from openbell.desk.bars.finer_bars import finer_bars_of
-from openbell.desk.bars.regular_bars import newest_regular, why_unchanged
-from openbell.desk.bars.regular_parts import RegularPart, regular_part_of
+from openbell.desk.bars.regular_bars import RegularPart, newest_regular, regular_part_of, why_unchanged
 from openbell.desk.bars.service import RING, BarService
 from openbell.feeds.port import Feeds
 from openbell.indicators.evaluation import Computed, IndicatorRequest, evaluate
+from openbell.indicators.profiles import places_of
 from openbell.indicators.regular_hours import day_starts, partly_regular, session_days
-from openbell.market.bars import Bars, ends_of
-from openbell.market.errors import InsufficientData
+from openbell.indicators.spec import Finer
+from openbell.market.bars import Bars, empty, ends_of
+from openbell.market.errors import DataError, InsufficientData, UnknownSymbol
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
+from openbell.market.series import Series
 from openbell.market.sessions import EXTENDED, REGULAR
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import Span
@@ -144,3 +148,48 @@ def _regular_span(bars: Bars, first: int, back: int) -> Span:
     begin = int(bars.time[sessions[-2] if len(sessions) > 1 else 0])
     begin = max(int(bars.time[0]), min(begin, int(bars.time[max(0, first)]) - back))
     return Span(begin, int(bars.time[-1]) + bars.timeframe.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class FinerBars:
+    """By the key of each request: its finer bars, and a note if some of the bars shown have none."""
+
+    bars: dict[str, Bars] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+
+async def finer_bars_of(service: BarService, shown: Bars, requests: list[IndicatorRequest]) -> FinerBars:
+    """Returns the finer bars of the requests that need them, fetched as needed."""
+    found = FinerBars()
+    for each in requests:
+        if need := each.finer(shown.timeframe):
+            bars = shown.tail(need.bars)
+            finer = found.bars[each.key] = await _finer_of(service, bars, need)
+            if note := _note_of_finer(bars, finer, need.reason):
+                found.notes[each.key] = note
+    return found
+
+
+async def _finer_of(service: BarService, bars: Bars, need: Finer) -> Bars:
+    """The bars of the best of the timeframes of which there are any."""
+    start, end = int(bars.time[0]), int(ends_of(bars.tail(1))[0])
+    for timeframe in need.timeframes:
+        try:
+            # A stock's session may begin inside of a finer bar.
+            first = start - start % timeframe.seconds if timeframe.intraday else start
+            found = await service.span(Series(bars.instrument, timeframe), first, end)
+        except (DataError, UnknownSymbol):
+            continue
+        if len(found):
+            return found
+    return empty(bars.instrument, need.timeframes[0])
+
+
+def _note_of_finer(bars: Bars, finer: Bars, reason: str) -> str | None:
+    """Returns a note if some bars have no finer ones."""
+    by_day = not bars.timeframe.intraday
+    place = places_of(finer, bars) if by_day else np.searchsorted(bars.time, finer.time, side="right") - 1
+    missing = len(bars) - len(np.unique(place[place >= 0]))
+    if not missing:
+        return None
+    return f"{reason}; {missing} of {len(bars)} bars have none"

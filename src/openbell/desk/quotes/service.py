@@ -8,9 +8,8 @@ from math import isfinite, nan
 import numpy as np
 
 from openbell.desk.bars.call_deadlines import BarDeadline, during
-from openbell.desk.bars.day_volume import day_volume, missing_minutes
 from openbell.desk.bars.facts import stored_instead
-from openbell.desk.bars.latest_price import latest_price
+from openbell.desk.bars.latest_price import day_volume, latest_price, missing_minutes
 from openbell.desk.bars.service import RING, BarService
 from openbell.market.bars import MINUTE, Bars, closed_at
 from openbell.market.clock import iso

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openbell.desk.bars.facts import stored_instead
-from openbell.desk.bars.regular_parts import RegularPart, regular_part_of
+from openbell.desk.bars.regular_bars import RegularPart, regular_part_of
 from openbell.desk.bars.service import BarService
 from openbell.indicators.regular_hours import partly_regular
 from openbell.market.bars import Bars, closed_at

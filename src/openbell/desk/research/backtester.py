@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
-from openbell.backtest.errors import too_long
+from openbell.backtest.errors import BacktesterUnavailable, too_long
+from openbell.backtest.wire.limits import MEGABYTE, MOST_MESSAGE_MB
+from openbell.market.errors import DataError, InvalidParameter, SettingsError
+from openbell.stores.fair_queue import CALLER, FairQueue
 from openbell.stores.threads import Threads
 
 if TYPE_CHECKING:
     from openbell.backtest.jobs import Job
     from openbell.backtest.walk_forward import Progress
+    from openbell.backtest.wire.methods import Method
     from openbell.desk.settings import Settings
 
 T = TypeVar("T")
@@ -38,8 +46,6 @@ def make_backtester(settings: Settings) -> Backtester:
     """Returns the backtester that the settings name."""
     if not settings.backtester:
         return LocalBacktester(settings.backtest_timeout)
-    from openbell.desk.research.grpc_backtester import GrpcBacktester
-
     return GrpcBacktester(settings)
 
 
@@ -82,3 +88,146 @@ class LocalBacktester:
 
 class _GivenUp(Exception):
     """Raised in the thread of a job that nobody waits for."""
+
+
+class _Channel:
+    """A connection, and the number of calls that use it."""
+
+    def __init__(self, channel: Any) -> None:
+        self.channel = channel
+        self.calls = 0
+
+
+class GrpcBacktester:
+    """Sends jobs to a backtester service over a few connections, which are opened when they are needed.
+
+    Connecting is repeated until a timeout. A request that was sent is not sent again.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._target = settings.backtester
+        self._channels: list[_Channel] = []
+        each = settings.pool_backtester_connections
+        self._queue = FairQueue(2 * each, each)
+
+    async def run(self, job: Job[T], progress: Progress | None = None) -> T:
+        """Implements `Backtester`."""
+        from openbell.backtest.wire.methods import method_of
+
+        method = method_of(job)
+        request = await asyncio.to_thread(lambda: method.to_request(job).SerializeToString())
+        most = self._settings.backtester_message_mb
+        if len(request) > most * MEGABYTE:
+            raise InvalidParameter(
+                f"the request has {len(request) / MEGABYTE:.1f} MB, and the most is {most}: use fewer bars, or set "
+                f"OPENBELL_BACKTESTER_MESSAGE_MB (at most {MOST_MESSAGE_MB}) and --max-message-mb of the service"
+            )
+        async with self._queue.place(CALLER.get()), self._connected() as channel:
+            response = await self._call(channel, method, request, progress)
+        result: T = await asyncio.to_thread(method.to_result, job, response.result)
+        return result
+
+    async def _call(self, channel: Any, method: Method, request: bytes, progress: Progress | None) -> Any:
+        """Returns the response with the result."""
+        import grpc
+
+        timeout = self._settings.backtest_timeout
+        stub = channel.unary_stream(method.path, response_deserializer=method.response.FromString)
+        call = stub(request, timeout=timeout or None)
+        try:
+            async for response in call:
+                if response.HasField("result"):
+                    return response
+                if progress:
+                    progress(response.progress.done, response.progress.total)
+        except grpc.aio.AioRpcError as error:
+            _raise(error, self._target, timeout)
+        finally:
+            call.cancel()
+        raise BacktesterUnavailable(f"the backtester at {self._target} ended the call without a result")
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[Any]:
+        """Yield a connection. Raises `BacktesterUnavailable` if there is none within the timeout."""
+        entry = self._least_used()
+        entry.calls += 1
+        try:
+            limit = self._settings.pool_backtester_connect
+            try:
+                async with asyncio.timeout(limit):
+                    await entry.channel.channel_ready()
+            except TimeoutError:
+                raise BacktesterUnavailable(
+                    f"cannot connect to the backtester at {self._target} within {limit:g} s "
+                    f"(OPENBELL_BACKTESTER): start it with openbell backtester --port {self._target.rpartition(':')[2]}",
+                    backtester=self._target,
+                ) from None
+            yield entry.channel
+        finally:
+            entry.calls -= 1
+
+    def _least_used(self) -> _Channel:
+        """Returns the connection with the fewest calls; another one while all are in use and more are allowed."""
+        least = min(self._channels, key=lambda each: each.calls, default=None)
+        if least is None or (least.calls and len(self._channels) < self._settings.pool_backtester_connections):
+            least = _Channel(_open(self._settings))
+            self._channels.append(least)
+        return least
+
+    async def close(self) -> None:
+        """Implements `Backtester`."""
+        channels, self._channels = self._channels, []
+        await asyncio.gather(*(each.channel.close() for each in channels))
+
+
+def _open(settings: Settings) -> Any:
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # failures are raised; its log would repeat them on standard error
+    import grpc
+
+    options = [
+        ("grpc.use_local_subchannel_pool", 1),  # otherwise all channels share one connection
+        ("grpc.max_receive_message_length", settings.backtester_message_mb * MEGABYTE),
+        ("grpc.max_send_message_length", settings.backtester_message_mb * MEGABYTE),
+        ("grpc.keepalive_time_ms", int(settings.pool_backtester_keepalive * 1000)),
+        ("grpc.keepalive_timeout_ms", int(settings.pool_backtester_keepalive_timeout * 1000)),
+        ("grpc.http2.ping_timeout_ms", int(settings.pool_backtester_keepalive_timeout * 1000)),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.initial_reconnect_backoff_ms", 200),
+        ("grpc.max_reconnect_backoff_ms", 2000),
+    ]
+    if not settings.backtester_tls_ca:
+        return grpc.aio.insecure_channel(settings.backtester, options)
+    names = ("backtester_tls_ca", "backtester_tls_key", "backtester_tls_cert")
+    authority, key, certificate = (_content(getattr(settings, name)) for name in names)
+    credentials = grpc.ssl_channel_credentials(authority, key, certificate)
+    return grpc.aio.secure_channel(settings.backtester, credentials, options)
+
+
+def _content(path: str) -> bytes | None:
+    """Returns the content of a file of the settings, or None if none is set. Raises `SettingsError`."""
+    if not path:
+        return None
+    try:
+        return Path(path).expanduser().read_bytes()
+    except OSError as error:
+        raise SettingsError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _raise(error: Any, target: str, timeout: float) -> NoReturn:
+    """Raise the error of the exception tree that a status stands for."""
+    import grpc
+
+    status, message = error.code(), error.details() or ""
+    if status is grpc.StatusCode.DEADLINE_EXCEEDED:
+        raise too_long(timeout, backtester=target) from None
+    if status is grpc.StatusCode.INVALID_ARGUMENT:
+        raise InvalidParameter(message) from None
+    if status is grpc.StatusCode.FAILED_PRECONDITION:
+        raise DataError(message) from None
+    if status is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        raise BacktesterUnavailable(f"the backtester at {target} refused the run: {message}") from None
+    raise BacktesterUnavailable(
+        f"the backtester at {target} failed ({status.name}): {message[:200]}", backtester=target, status=status.name
+    ) from None

@@ -15,7 +15,7 @@ from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
 from openbell.backtest.sweeps import Progress, Sweep, sweep
 from openbell.desk.research.backtest_bars import BacktestBars
-from openbell.desk.research.sweep_workers import DaskWorkers, ProcessWorkers
+from openbell.desk.research.workers import DaskWorkers, ProcessWorkers
 from openbell.market.errors import InvalidParameter
 from openbell.strategies.compiled import compiled
 from openbell.strategies.spec import Spec

@@ -1,13 +1,18 @@
-"""What a single setting accepts. Each check gets the variable and the value, and raises `SettingsError`."""
+"""What a single setting accepts. Each check gets the variable and the value, and raises `SettingsError`.
+
+No message repeats any part of a URL of PostgreSQL that could be of a password.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from openbell.market.clock import iso, parse_time
 from openbell.market.errors import InvalidParameter, InvalidSymbol, SettingsError
@@ -27,6 +32,21 @@ BARE_PATH = r"""(/[!"$->A-~]*)?"""
 ORIGIN = rf"[a-z][a-z0-9+.-]*://{NAME}"
 
 Check = Callable[[str, Any], None]
+_DATABASE_URL = re.compile(
+    r"postgres(?:ql)?://"
+    r"(?:[^:/?#@\[\]]*(?::[^/?#@\[\]]*)?@)?"
+    r"(?:[A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?"
+    r"(?:/[^/?#@]*)?(?:\?(?P<query>[^#@]*))?"
+)
+_BAD_DATABASE_URL = (
+    " cannot be read: use postgresql://USER:PASSWORD@HOST/NAME, and write characters of user and "
+    "password that have a meaning in URLs as codes: @ as %40, / as %2F, ? as %3F, # as %23, [ as %5B, ] as %5D, % as %25"
+)
+_TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+_TLS_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
+LOG_LEVELS = ("debug", "info", "warning", "error")
+LOG_FORMATS = ("text", "json")
+_ROOT = "openbell"
 
 
 def variable_of(name: str) -> str:
@@ -153,3 +173,63 @@ def past_time(variable: str, value: Any) -> None:
         raise SettingsError(
             f"--as-of {value} is later than this machine's time, {iso(int(time.time()))}: use an earlier time"
         )
+
+
+def readable_database_url(variable: str, url: str) -> None:
+    """Accept URLs of PostgreSQL that can be read and whose TLS settings can be used, and no text at all."""
+    if not url:
+        return
+    form = _DATABASE_URL.fullmatch(url)
+    if form is None or not 0 < int(form["port"] or 5432) <= HIGHEST_PORT:
+        raise SettingsError(variable + _BAD_DATABASE_URL)
+    query = {name: values[-1] for name, values in parse_qs(form["query"] or "", keep_blank_values=True).items()}
+    mode = query.get("sslmode", os.environ.get("PGSSLMODE") or "prefer")
+    if mode not in _TLS_MODES:
+        raise SettingsError(f"{variable} has an sslmode that does not exist: use {', '.join(_TLS_MODES)}")
+    for name in _TLS_FILES:
+        if query.get(name) and not os.access(query[name], os.R_OK):
+            raise SettingsError(f"{variable}: the file of {name}, {query[name]}, does not exist or cannot be read")
+    if mode.startswith("verify-") and not _has_authority(query):
+        raise SettingsError(
+            f"{variable}: sslmode={mode} needs sslrootcert=FILE, the certificate of the authority that has "
+            "signed the server's certificate (PEM)"
+        )
+
+
+def _has_authority(query: dict[str, str]) -> bool:
+    if query.get("sslrootcert") or os.environ.get("PGSSLROOTCERT"):
+        return True
+    try:
+        return (Path.home() / ".postgresql" / "root.crt").exists()
+    except RuntimeError:
+        return False
+
+
+def levels_of(text: str) -> dict[str, str]:
+    """Returns the levels by room of a text such as `feeds=debug,desk.trading=info`. Raises `SettingsError`."""
+    found = {}
+    for each in filter(None, map(str.strip, text.lower().split(","))):
+        room, _, level = (part.strip() for part in each.partition("="))
+        if level not in LOG_LEVELS or not re.fullmatch(r"[a-z_]+(\.[a-z_]+)*", room) or not list(loggers(room)):
+            raise SettingsError(
+                f"OPENBELL_LOG_LEVELS has {each!r}: write ROOM=LEVEL, such as feeds=debug,trading=info; rooms are the "
+                f"folders of openbell, levels are {', '.join(LOG_LEVELS)}"
+            )
+        found[room] = level
+    return found
+
+
+def room_levels(_variable: str, value: Any) -> None:
+    """Accept levels of rooms."""
+    levels_of(value)
+
+
+def loggers(room: str) -> Iterator[str]:
+    """Returns the loggers of a room: of the folder of this name, and of a folder of this name in another room."""
+    import openbell
+
+    for base in map(Path, openbell.__path__):
+        for pattern in (room.replace(".", "/"), f"*/{room.replace('.', '/')}"):
+            for path in base.glob(pattern):
+                if path.is_dir():
+                    yield ".".join((_ROOT, *path.relative_to(base).parts))

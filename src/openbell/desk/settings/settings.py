@@ -19,6 +19,8 @@ from openbell.desk.settings.checks import (
     BARE_PATH,
     HIGHEST_PORT,
     HOST,
+    LOG_FORMATS,
+    LOG_LEVELS,
     NAME,
     ORIGIN,
     PATH,
@@ -34,10 +36,10 @@ from openbell.desk.settings.checks import (
     port_possible,
     private_url,
     public_address,
+    readable_database_url,
+    room_levels,
     symbols,
 )
-from openbell.desk.settings.database_url import readable_database_url
-from openbell.desk.settings.log_levels import FORMATS, LEVELS, room_levels
 from openbell.desk.settings.setting import Setting, of_field, of_option, setting
 from openbell.feeds.registry import all_feeds, feed_of
 from openbell.market.provenance import Origin
@@ -349,13 +351,13 @@ class Settings:
         origins,
     )
     log_level: str = setting(
-        "warning", "level of the log on standard error: debug, info, warning, error", one_of(*LEVELS)
+        "warning", "level of the log on standard error: debug, info, warning, error", one_of(*LOG_LEVELS)
     )
     log_levels: str = setting(
         "", "other levels for single rooms (folders of the source), such as feeds=debug,trading=info", room_levels
     )
     log_format: str = setting(
-        "text", "form of its lines, one for each event, times in UTC: text, json", one_of(*FORMATS)
+        "text", "form of its lines, one for each event, times in UTC: text, json", one_of(*LOG_FORMATS)
     )
     options: Mapping[str, Any] = field(default_factory=_defaults)
     """The values of settings that feeds and brokers declare, by name."""

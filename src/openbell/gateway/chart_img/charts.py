@@ -13,7 +13,7 @@ from openbell.charts.config.choices import Plan
 from openbell.charts.config.problems import ConfigProblem
 from openbell.charts.config.reading import VENDOR, read_config
 from openbell.desk.desk import Desk
-from openbell.desk.pictures.chart_image.desk_instruments import desk_exchanges, desk_symbols
+from openbell.desk.pictures.chart_image.directory_lists import desk_exchanges, desk_symbols
 from openbell.desk.pictures.chart_image.errors import ConfigRefused
 from openbell.desk.pictures.chart_image.service import ChartImages, Generated
 from openbell.desk.quotes.arche.port import TRUTH

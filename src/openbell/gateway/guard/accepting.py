@@ -15,7 +15,7 @@ from typing import Protocol
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openbell.desk.operations.health.asking import PATH as HEALTH_REPORT
-from openbell.desk.quotes.arche.contract import HEALTH
+from openbell.desk.quotes.arche.requests import HEALTH
 from openbell.gateway.guard.refusals import GuardRefusal
 
 FOR_HEALTH = 16

@@ -16,11 +16,10 @@ from starlette.types import Message, Receive, Scope, Send
 from openbell.desk.desk import Desk
 from openbell.desk.quotes.arche import bodies
 from openbell.desk.quotes.arche.bodies import envelope
-from openbell.desk.quotes.arche.contract import API_VERSION, HISTORICAL, LIVE
 from openbell.desk.quotes.arche.errors import STATUSES, ApiFault
 from openbell.desk.quotes.arche.local import health_of
 from openbell.desk.quotes.arche.port import TRUTH, ArcheResponse
-from openbell.desk.quotes.arche.requests import Params
+from openbell.desk.quotes.arche.requests import API_VERSION, HISTORICAL, LIVE, Params
 from openbell.desk.settings import Settings
 from openbell.desk.settings.principals import OPERATOR
 from openbell.gateway.admission import Admission

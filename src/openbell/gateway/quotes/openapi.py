@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from openbell.desk.quotes.arche.contract import API_VERSION, HEALTH, HISTORICAL, LAST_PAGE, LIVE, TICKER
+from openbell.desk.quotes.arche.requests import API_VERSION, HEALTH, HISTORICAL, LAST_PAGE, LIVE, TICKER
 from openbell.servers.arche.tools import TOOLS, VERSION
 
 PATH = f"/{API_VERSION}/openapi.json"

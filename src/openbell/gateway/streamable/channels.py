@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from openbell.desk.alerts.event_ids import event_id
-from openbell.desk.alerts.inbox import Inbox
+from openbell.desk.alerts.inbox import Inbox, event_id
 from openbell.desk.events.hub import Listener, NotificationAdded
 from openbell.desk.events.supervision import Supervisor
 from openbell.gateway.streamable import wire

@@ -14,11 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openbell.desk.alerts.webhooks.outbox import Outbox
-from openbell.desk.alerts.webhooks.signing import HEADER, sign
+from openbell.desk.alerts.webhooks.outbox import SIGNATURE_HEADER, Outbox, sign
 from openbell.desk.events.hub import AlertFired, Listener, OrderChanged, WebhookChanged
-from openbell.desk.events.leased_work import LeasedWork
-from openbell.desk.events.leases import LeasesInRecords
+from openbell.desk.events.leased_work import LeasedWork, LeasesInRecords
 from openbell.desk.events.supervision import WorkState, WorkStatus
 from openbell.gateway.outbound import Outbound
 from openbell.market.errors import OutboundFailed, OutboundRefused
@@ -163,7 +161,7 @@ class WebhookSender:
         headers = {
             "Content-Type": "application/json",
             "Openbell-Delivery": delivery.id,
-            HEADER: sign(webhook.secret, int(self._now()), body),
+            SIGNATURE_HEADER: sign(webhook.secret, int(self._now()), body),
         }
         try:
             answer = await self._outbound.request(

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
-from openbell.desk.quotes.arche.contract import DEFAULT_PAGE, INTERVALS, LARGEST_PAGE, MOST_TICKERS
+from openbell.desk.quotes.arche.requests import DEFAULT_PAGE, INTERVALS, LARGEST_PAGE, MOST_TICKERS
 from openbell.protocol.tool import Arguments
 
 _DECIMAL = StringConstraints(pattern=r"^-?[0-9]{1,40}(\.[0-9]{1,40})?$", max_length=80)

@@ -11,7 +11,9 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
-from openbell.desk.quotes.arche.contract import (
+from openbell.desk.quotes.arche.errors import UpstreamTooLarge, UpstreamUnreachable
+from openbell.desk.quotes.arche.port import ArcheResponse
+from openbell.desk.quotes.arche.requests import (
     API_VERSION,
     CONTRACT_VERSION,
     HEALTH,
@@ -21,10 +23,8 @@ from openbell.desk.quotes.arche.contract import (
     LIVE,
     MOST_DAYS,
     MOST_TICKERS,
+    Params,
 )
-from openbell.desk.quotes.arche.errors import UpstreamTooLarge, UpstreamUnreachable
-from openbell.desk.quotes.arche.port import ArcheResponse
-from openbell.desk.quotes.arche.requests import Params
 from openbell.market.errors import InvalidParameter
 from openbell.market.plural import in_words
 from openbell.market.timeframes import name_of, parse_timeframe

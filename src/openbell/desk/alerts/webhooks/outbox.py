@@ -1,14 +1,17 @@
 """The ledger as the outbox: makes deliveries of the fired alerts and fills that were recorded after a cursor.
 
 The cursor advances in the transaction that stores the deliveries. So each entry becomes one delivery per webhook, even if
-the process is killed, and nothing is sent for a transaction that was rolled back.
+the process is killed, and nothing is sent for a transaction that was rolled back. Deliveries are signed: a signature is
+`t=SECONDS,v1=HEX`, where HEX is the HMAC-SHA256 of `SECONDS.BODY` with the webhook's secret.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 import secrets
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
 from typing import Any
 
 from openbell.market.clock import iso
@@ -24,6 +27,9 @@ from openbell.trading.accounts import PAPER
 _CURSOR = "webhooks"
 _NOTE_EVERY = 10_000
 """After so many entries without a delivery the cursor is stored, so that the next process does not read them again."""
+SIGNATURE_HEADER = "Openbell-Signature"
+SIGNATURE_SECONDS = 300
+"""Seconds after which a receiver should refuse a signature."""
 
 
 class Outbox:
@@ -118,3 +124,20 @@ def _takes(hook: Webhook, each: Recorded, row: Mapping[str, Any]) -> bool:
         and row["principal"] == hook.principal
         and (not hook.symbols or row["symbol"] in hook.symbols)
     )
+
+
+def sign(secret: str, at: int, body: bytes) -> str:
+    """Returns the value of the signature header."""
+    return f"t={at},v1={_digest(secret, str(at), body)}"
+
+
+def verify(secret: str, header: str, body: bytes, now: float) -> bool:
+    """Returns True if a body has this signature and was signed within the last five minutes."""
+    parts = dict(part.split("=", 1) for part in header.split(",") if "=" in part)
+    stamp, given = parts.get("t", ""), parts.get("v1", "")
+    fresh = stamp.isascii() and stamp.isdigit() and len(stamp) < 20 and abs(now - int(stamp)) <= SIGNATURE_SECONDS
+    return hmac.compare_digest(_digest(secret, stamp, body).encode(), given.encode()) and fresh
+
+
+def _digest(secret: str, stamp: str, body: bytes) -> str:
+    return hmac.new(secret.encode(), stamp.encode() + b"." + body, sha256).hexdigest()

@@ -15,9 +15,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from openbell import __version__
-from openbell.desk.operations.backup import contents, manifest
-from openbell.desk.operations.backup.contents import Market
-from openbell.desk.operations.backup.manifest import Copied, Manifest
+from openbell.desk.operations.backup import contents
+from openbell.desk.operations.backup.contents import Copied, Manifest, Market
 from openbell.desk.settings.access import FILE as ACCESS
 from openbell.market.errors import Refused, StoreError
 from openbell.stores.folders import sync_folder
@@ -58,7 +57,7 @@ def make(home: Path, target: Path, advance: Advance = lambda _bytes: None) -> Ma
                 shutil.rmtree(left)
         partial.mkdir(mode=0o700)
         made = _Making(home, partial, advance).run()
-        manifest.write(partial, made)
+        contents.write_manifest(partial, made)
         for folder, _, _ in os.walk(partial):
             sync_folder(Path(folder))
         if target.exists():
@@ -171,10 +170,10 @@ class _Making:
         self._advance(self._files[self._name(path)].size)
 
     def _copy_file(self, path: Path) -> None:
-        self._files[self._name(path)] = manifest.copy_file(path, self._target(path), self._advance)
+        self._files[self._name(path)] = contents.copy_file(path, self._target(path), self._advance)
 
     def _note(self, path: Path) -> None:
-        self._files[self._name(path)] = manifest.describe(self._target(path))
+        self._files[self._name(path)] = contents.describe(self._target(path))
 
 
 def _files(folder: Path) -> list[Path]:

@@ -1,4 +1,7 @@
-"""Restores a backup: checks every file, builds the home beside the old one, checks ledgers and bars, then renames it."""
+"""Restores a backup: checks every file, builds the home beside the old one, checks ledgers and bars, then renames it.
+
+A restore makes no user, token or consent valid that the operator has removed since.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import asyncio
 import fcntl
 import os
 import shutil
+import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -14,22 +18,46 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
-from openbell.desk.operations.backup import contents, manifest, mounted
-from openbell.desk.operations.backup.access import NOTHING, RestoredAccess, put_access
-from openbell.desk.operations.backup.contents import Market
-from openbell.desk.operations.backup.manifest import Manifest
+from openbell.desk.operations.backup import contents, mounted
+from openbell.desk.operations.backup.contents import Manifest, Market
 from openbell.desk.orders.halt_file import HALT_FILE, HaltFile
 from openbell.desk.settings import Settings
+from openbell.desk.settings.access import FILE
 from openbell.market.clock import SystemClock
 from openbell.market.errors import Refused, StoreError
 from openbell.stores.folders import sync_folder
 from openbell.stores.port import Loss
 from openbell.stores.records.ledger_head_file import HeadFile
 from openbell.stores.registry import all_backends
-from openbell.stores.sqlite_connections import is_in_use
+from openbell.stores.sqlite_connections import copy_database, is_in_use, open_reader
 from openbell.trading.ledger import Head
 
 Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class AccessCopy:
+    """What is valid in a database of users and tokens: names by a key that differs after every change."""
+
+    users: dict[str, str]
+    tokens: dict[str, str]
+    consents: dict[str, str]
+    """Users by the id of what they have granted to a client."""
+
+    def besides(self, other: AccessCopy) -> AccessCopy:
+        """Returns what is valid here and not there."""
+        return AccessCopy(
+            _besides(self.users, other.users),
+            _besides(self.tokens, other.tokens),
+            _besides(self.consents, other.consents),
+        )
+
+    def __bool__(self) -> bool:
+        """Returns True if anything is valid."""
+        return bool(self.users or self.tokens or self.consents)
+
+
+NOTHING = AccessCopy({}, {}, {})
 
 
 @dataclass(slots=True)
@@ -60,7 +88,7 @@ def restore(
 ) -> Restored:
     """Put the home of a backup in place, `alone`. Raises `Refused` or `StoreError`; the home is unchanged then."""
     home = settings.home
-    found = manifest.read(folder)
+    found = contents.read_manifest(folder)
     _check_files(folder, found)
     _refuse(home, folder, replaces=replaces)
     building = _building(home)
@@ -136,7 +164,7 @@ def _check_files(folder: Path, found: Manifest) -> None:
             kind = each.lstat().st_mode
             if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
                 raise StoreError(f"the backup has {name!r:.100}, which is a link or no file: nothing was restored")
-            if stat.S_ISREG(kind) and name not in found.files and name != manifest.NAME:
+            if stat.S_ISREG(kind) and name not in found.files and name != contents.MANIFEST:
                 raise StoreError(
                     f"the backup has {name!r:.100}, which its manifest does not name: remove it; nothing was restored"
                 )
@@ -159,7 +187,7 @@ def _copy(folder: Path, building: Path, found: Manifest, advance: Advance) -> No
     """Copy the files of a backup, and compare each with the manifest."""
     for path, expected in found.files.items():
         try:
-            copied = manifest.copy_file(folder / path, building / path, advance)
+            copied = contents.copy_file(folder / path, building / path, advance)
         except FileNotFoundError:
             raise StoreError(f"the backup is damaged: {path} is missing; nothing was restored") from None
         if copied != expected:
@@ -249,3 +277,58 @@ def _unused(path: Path) -> Path:
     """The path, or one with a number after it: there may have been another restore in the same second."""
     names = (path if not number else path.with_name(f"{path.name}-{number}") for number in count())
     return next(each for each in names if not each.exists())
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredAccess:
+    """What a restore has done with users and tokens."""
+
+    from_backup: bool
+    """Whether those of the backup are valid, as they were when it was made."""
+    differs: AccessCopy
+    """What is valid in the backup alone: it is valid again, or not used."""
+    unreadable: str | None = None
+    """Why those of the old home could not be kept."""
+
+
+def put_access(old_home: Path, building: Path, *, keep_tokens: bool) -> RestoredAccess:
+    """Choose the database of users and tokens for a home that is being restored. Raises `OSError`.
+
+    Those of the old home stay valid. Without them nothing is valid, unless the operator keeps the tokens of the backup.
+    """
+    target, old = building / FILE, old_home / FILE
+    copied, known = _read(target), _read(old)
+    if keep_tokens:
+        return RestoredAccess(True, copied.besides(known))
+    target.unlink(missing_ok=True)
+    unreadable = None
+    if old.exists():
+        try:
+            target.touch(0o600)
+            copy_database(old, target)
+        except StoreError as error:
+            target.unlink(missing_ok=True)
+            unreadable = error.message
+    return RestoredAccess(False, copied.besides(known), unreadable)
+
+
+def _read(path: Path) -> AccessCopy:
+    """Returns what is valid in a database; nothing if it does not exist or cannot be read."""
+    if not path.exists():
+        return NOTHING
+    now = time.time()
+    try:
+        with closing(open_reader(path)) as db:
+            users = dict(db.execute("SELECT salt || hash, name FROM users"))
+            tokens = dict(
+                db.execute("SELECT hash, name FROM static_tokens WHERE expires_at IS NULL OR expires_at > ?", (now,))
+            )
+            granted = "SELECT id, subject FROM grants WHERE revoked_at IS NULL AND expires_at > ?"
+            consents = dict(db.execute(granted, (now,)))
+    except sqlite3.Error:
+        return NOTHING
+    return AccessCopy(users, tokens, consents)
+
+
+def _besides(mine: dict[str, str], others: dict[str, str]) -> dict[str, str]:
+    return {key: name for key, name in mine.items() if key not in others}

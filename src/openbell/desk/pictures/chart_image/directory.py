@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from openbell.desk.bars.single_flight import SingleFlight
-from openbell.desk.pictures.chart_image.desk_instruments import desk_exchanges, desk_symbols
-from openbell.desk.pictures.chart_image.directory_lists import EXCHANGE_ID, Symbol, search
+from openbell.desk.pictures.chart_image.directory_lists import EXCHANGE_ID, Symbol, desk_exchanges, desk_symbols, search
 from openbell.desk.pictures.chart_image.errors import VendorError, VendorRefused
 from openbell.desk.pictures.chart_image.exchanges import EXCHANGES, VendorExchange
-from openbell.desk.pictures.chart_image.pace import Timing
+from openbell.desk.pictures.chart_image.http import Timing
 from openbell.desk.pictures.chart_image.vendor import VendorClient
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import Instrument

@@ -23,8 +23,7 @@ from openbell.desk.pictures.chart_image.catalogue_documentation import (
 )
 from openbell.desk.pictures.chart_image.errors import VendorError, VendorFailed
 from openbell.desk.pictures.chart_image.files import replace_file
-from openbell.desk.pictures.chart_image.http import VendorHttp, VendorRequest
-from openbell.desk.pictures.chart_image.pace import Timing
+from openbell.desk.pictures.chart_image.http import Timing, VendorHttp, VendorRequest
 from openbell.desk.pictures.chart_image.page_facts import PageFacts, read_facts
 from openbell.desk.pictures.chart_image.vendor import FOLDER, call_seconds
 from openbell.desk.settings import Settings

@@ -1,13 +1,21 @@
-"""HTTP to the vendor of chart images, in its errors."""
+"""HTTP to the vendor of chart images, in its errors, and the rate of requests: below the plan's rate and burst."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 
+from openbell.charts.config.choices import Plan
 from openbell.desk.pictures.chart_image.errors import VendorError, VendorFailed, VendorUnreachable
 from openbell.net.http import HttpClient, HttpFailed, HttpFault, RequestBounds
+from openbell.net.rates import Bucket, Rate
 from openbell.net.response import Response
+
+_MARGIN = 0.9
+"""The share of the plan's rate that is used: two clocks do not agree exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +63,25 @@ class VendorHttp:
     async def close(self) -> None:
         """Close every connection."""
         await self._http.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How time passes; tests pass their own."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    """The machine's time in epoch seconds."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+def bucket_of(plan: Plan) -> Bucket:
+    """Returns a bucket a little below the rate and burst of a plan."""
+    return Bucket(Rate(plan.per_second * _MARGIN * 60, max(1, plan.burst - 1)))
+
+
+@cache
+def pace_of(plan: Plan, fingerprint: str) -> Bucket:
+    """Returns the bucket of a key that all calls of this process share."""
+    _ = fingerprint
+    return bucket_of(plan)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from openbell.backtest.wire.limits import MEGABYTE
 from openbell.desk.settings import Settings
-from openbell.desk.settings.quotas import Quota
+from openbell.desk.settings.principals import Quota
 from openbell.market.errors import Refused, StoreError
 
 log = logging.getLogger(__name__)

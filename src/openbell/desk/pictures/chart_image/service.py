@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from openbell.charts.config.choices import OWN, Plan
 from openbell.charts.config.problems import ConfigProblem
 from openbell.charts.config.validation import ConfigValidation, plan_of, validate
-from openbell.desk.pictures.chart_image.desk_instruments import known_instruments
+from openbell.desk.pictures.chart_image.directory_lists import known_instruments
 from openbell.desk.pictures.chart_image.errors import KEY_VARIABLE, ConfigRefused
 from openbell.desk.pictures.chart_image.own_engine import ENGINE, DrawnBars, OwnEngine
 from openbell.desk.pictures.chart_image.pictures import PATH, PictureStore

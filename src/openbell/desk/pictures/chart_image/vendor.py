@@ -40,8 +40,7 @@ from openbell.desk.pictures.chart_image.errors import (
     VendorUnreachable,
 )
 from openbell.desk.pictures.chart_image.exchanges import VendorExchange
-from openbell.desk.pictures.chart_image.http import VendorHttp, VendorRequest
-from openbell.desk.pictures.chart_image.pace import Timing, pace_of
+from openbell.desk.pictures.chart_image.http import Timing, VendorHttp, VendorRequest, pace_of
 from openbell.desk.pictures.chart_image.words import parse_json, words_of
 from openbell.desk.settings import Settings
 from openbell.net.rates import Bucket, backoff

@@ -1,5 +1,5 @@
 """The quotes API (Arche) without HTTP: requests, answers as bytes, and the upstreams that the server `arche` can ask.
 
 `requests` reads query parameters, `live` and `historical` answer them from the bar service, `bodies` writes the envelopes.
-`local` puts them together in this process. `remote` asks an API over HTTP, and `upstreams` chooses one of the two.
+`local` puts them together in this process. `upstreams` asks it there or an API over HTTP.
 """

@@ -1,13 +1,16 @@
-"""A page out of the bars of several series, oldest first; bars of the same time are in the order of their series."""
+"""A page out of the bars of several series, oldest first; bars of the same time are in the order of their series.
+
+Prices and volumes are decimal texts: the shortest that is the same float64, without an exponent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from openbell.desk.quotes.arche.decimals import decimal_texts
 from openbell.market.bars import Bars
 from openbell.market.digit_columns import volume_column
 from openbell.market.timeframes import Timeframe
@@ -43,3 +46,14 @@ def items_of(parts: Sequence[Bars], skip: int, size: int, interval: str) -> tupl
     starts = np.cumsum([0, *(len(part) for part in parts)])
     used = [part.take(np.sort(chosen[owners == index]) - starts[index]) for index, part in enumerate(parts)]
     return items, [bars for bars in used if len(bars)]
+
+
+def decimal_text(value: float) -> str:
+    """Returns a finite number as a decimal text. Up to 15 digits it has exactly those that the feed sent."""
+    text = repr(value)
+    return format(Decimal(text), "f") if "e" in text else text
+
+
+def decimal_texts(values: Iterable[float]) -> list[str]:
+    """Returns many numbers as decimal texts."""
+    return [decimal_text(value) for value in values]

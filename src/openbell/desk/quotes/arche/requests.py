@@ -1,4 +1,7 @@
-"""Reads the query parameters of the quotes API. All faults of a request are reported together."""
+"""The names and limits of the quotes API, contract v1, and its query parameters.
+
+All faults of a request are reported together.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,31 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TypeVar
 
-from openbell.desk.quotes.arche.contract import (
-    DEFAULT_PAGE,
-    INTERVALS,
-    LARGEST_PAGE,
-    LAST_PAGE,
-    MOST_DAYS,
-    MOST_TICKERS,
-    TICKER,
-)
 from openbell.desk.quotes.arche.errors import ApiFault
 from openbell.market.errors import InvalidSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import Span
 
+API_VERSION = "v2"
+CONTRACT_VERSION = "v1"
+LIVE = f"/{API_VERSION}/quotes"
+HISTORICAL = f"/{API_VERSION}/quotes/historical"
+HEALTH = "/healthz"
+
+MOST_TICKERS = 50
+MOST_DAYS = 365
+"""Days of a range, its first and its last included."""
+LARGEST_PAGE = 200
+DEFAULT_PAGE = 50
+LAST_PAGE = 10**18 - 1
+INTERVALS = {"1d": Timeframe.D1, "1m": Timeframe.M1}
+
+TICKER = r"[A-Za-z0-9][A-Za-z0-9./:_-]{0,63}"
+"""The form of a ticker. A text of this form that no instrument has is unknown; any other text is a mistake."""
 T = TypeVar("T")
 Params = Sequence[tuple[str, str]]
 """Query parameters in their order; a name may be repeated."""
-
 _TICKER = re.compile(TICKER)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _WHOLE = re.compile(r"[0-9]{1,18}")

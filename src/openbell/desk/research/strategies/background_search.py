@@ -15,8 +15,7 @@ from time import monotonic
 from openbell.desk.bars.service import BarService
 from openbell.desk.bars.watchlist import WatchlistFile
 from openbell.desk.events.hub import Hub, Listener, SpecSubmitted, WatchlistChanged
-from openbell.desk.events.leased_work import LeasedWork, while_renewed
-from openbell.desk.events.leases import LeasesInRecords
+from openbell.desk.events.leased_work import LeasedWork, LeasesInRecords, while_renewed
 from openbell.desk.events.supervision import WorkState, WorkStatus
 from openbell.desk.research.strategies.figures import FigureService
 from openbell.desk.research.strategies.searching import SearchService

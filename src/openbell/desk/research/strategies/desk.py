@@ -18,7 +18,7 @@ from openbell.desk.research.strategies.searching import SearchService
 from openbell.desk.research.strategies.specs import SpecService, canonical_named
 from openbell.desk.research.strategies.strategy_advice import AdviceServices, StrategyAdvice
 from openbell.desk.research.workers import Workers
-from openbell.desk.settings.quotas import Quota
+from openbell.desk.settings.principals import Quota
 from openbell.market.bars import Bars
 from openbell.market.clock import iso
 from openbell.market.errors import StoreTimeout, StoreUnreachable

@@ -21,8 +21,7 @@ from openbell.backtest.rules import Setup
 from openbell.backtest.search import FEWEST_BARS, SearchedSpec, search
 from openbell.desk.bars.service import BarService
 from openbell.desk.research.strategies.consensus_records import withdraw_votes
-from openbell.desk.research.strategies.memory import SearchMemory
-from openbell.desk.research.strategies.search_results import Known, Searched, SearchKey, known_at
+from openbell.desk.research.strategies.search_results import Known, Searched, SearchKey, SearchMemory, known_at
 from openbell.desk.research.strategies.series_bars import SeriesBars, bars_since, digest_of, newest_bars
 from openbell.desk.research.strategies.specs import KnownSpec, SpecService, canonical_specs
 from openbell.desk.research.workers import Workers

@@ -11,7 +11,7 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
-from openbell.desk.settings.quotas import Quota
+from openbell.desk.settings.principals import Quota
 from openbell.market.nearest import did_you_mean
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
