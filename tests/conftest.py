@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -64,8 +65,17 @@ settings.register_profile("tests", deadline=None)
 settings.load_profile("tests")
 
 
+def _default_signals() -> None:
+    """Stop ignoring what a background shell or nohup ignores: processes of tests inherit it, and some are told to end so."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def pytest_configure() -> None:
     """Puts temporary files into memory if there is enough: killing a process does not lose the system's page cache."""
+    _default_signals()
     if "TMPDIR" in os.environ or not _MEMORY.is_dir() or os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC:
         return
     if shutil.disk_usage(_MEMORY).free >= _ENOUGH:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import coverage
 
-SETTINGS = Path(__file__).resolve().parents[1] / "pyproject.toml"
+ROOT = Path(__file__).resolve().parents[1]
+SETTINGS = ROOT / "pyproject.toml"
 VARIABLE = "TESTS_COVERAGE"
 """Processes of tests inherit it."""
 
@@ -36,7 +37,8 @@ def begin(*, forked: bool = False) -> None:
     made = coverage.Coverage(os.environ[VARIABLE], data_suffix=True, config_file=str(SETTINGS))
     if forked:
         made.set_option("run:source_pkgs", [])
-        made.set_option("run:include", ["*/openbell/*"])
+        # The folder of the checkout may be called openbell too.
+        made.set_option("run:include", [str(ROOT / "src" / "openbell" / "*")])
     made.start()
     _under_way.append(made)
 
