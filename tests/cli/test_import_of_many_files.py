@@ -150,7 +150,7 @@ def test_148_files_of_one_day_each_of_20_symbols_equal_one_file_each(tmp_path: P
             "\n".join([header, *(",".join([each, *cells[:5], cells[6]]) for cells in days), ""])
         )
 
-    many = load_files(tmp_path / "many", daily / "*.csv", "--timeframe", "1d")
+    many = load_files(tmp_path / "many", daily / "*.csv")
     load_files(tmp_path / "few", whole / "*.csv")
 
     assert len(DAYS) == 148
@@ -162,6 +162,25 @@ def test_148_files_of_one_day_each_of_20_symbols_equal_one_file_each(tmp_path: P
     assert lines[0].startswith("imported 148 bars of SYMA, 1d, 2025-01-02")
     assert "from 148 files" in lines[0]
     assert len(many.stderr.splitlines()) <= 5, many.stderr
+
+
+def test_hours_in_files_of_one_bar_each_equal_one_file_of_them_and_one_alone_is_refused(tmp_path: Path) -> None:
+    rows = [f"2025-06-02T{hour:02}:00:00Z,10,{12 + hour % 3},9,{10 + hour % 2},{hour}" for hour in range(24)]
+    parts = [tmp_path / f"{hour:02}.csv" for hour in range(24)]
+    for path, row in [*zip(parts, rows, strict=True), (tmp_path / "whole.csv", "\n".join(rows))]:
+        path.write_text(f"timestamp,open,high,low,close,volume\n{row}\n")
+    whole = load_files(tmp_path / "whole", tmp_path / "whole.csv", "--symbol", "BTC/USD")
+    many = load_files(tmp_path / "many", *reversed(parts), "--symbol", "BTC/USD")
+    assert contents(tmp_path / "many") == contents(tmp_path / "whole")
+    assert many.stdout.splitlines()[0].startswith("imported 24 bars of BTC/USD, 1h, ")
+    assert "24 bars of BTC/USD, 1h, " in whole.stdout
+
+    shown = run(tmp_path / "home", "import", *map(str, parts), "--symbol", "BTC/USD", "--check", FEED="none")
+    assert shown.stdout.count("1 bar of BTC/USD, 1h, ") == 24
+    alone = run(tmp_path / "home", "import", str(parts[0]), "--symbol", "BTC/USD", FEED="none")
+    assert alone.returncode == 1
+    assert "holds one bar, so the timeframe cannot be told: add --timeframe" in alone.stderr
+    assert not (tmp_path / "home").exists()
 
 
 def faulty(home: Path) -> list[Span]:

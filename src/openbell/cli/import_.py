@@ -22,7 +22,7 @@ from openbell.market.provenance import Adjustment
 from openbell.market.timeframes import SHORT, Timeframe, parse_timeframe
 
 if TYPE_CHECKING:
-    from openbell.desk.importing import FileSeries, ImportOptions
+    from openbell.desk.importing import FileReader, FileSeries, ImportOptions
     from openbell.desk.settings import Settings
     from openbell.market.instruments import Instrument
     from openbell.market.series import Series
@@ -155,15 +155,13 @@ def _options(
 
 def _check(paths: list[Path], options: ImportOptions) -> None:
     """Print what is recognised in each file. Exits with 1 if a file is refused."""
-    from openbell.desk.importing import read
+    from openbell.desk.importing import FileReader
 
     refused = 0
-    for path in paths:
-        try:
-            found = read(path, options, SystemClock().epoch())
-        except InputError as error:
-            hint = _SKIP_HINT * (isinstance(error, BadBars) and not options.skip_bad)
-            typer.echo(f"openbell: {error.message}{hint}", err=True)
+    for path, found in _read_all(paths, FileReader(options, SystemClock().epoch())):
+        if isinstance(found, InputError):
+            hint = _SKIP_HINT * (isinstance(found, BadBars) and not options.skip_bad)
+            typer.echo(f"openbell: {found.message}{hint}", err=True)
             refused += 1
             continue
         typer.echo(without_invisible(f"{path}: {found[0].format}, {len(found)} series"))
@@ -241,19 +239,17 @@ def _checked(paths: list[Path], options: ImportOptions) -> Iterator[tuple[Path, 
 
     Raises `InvalidParameter` if any is refused, or if two hold the same series with other adjustments.
     """
-    from openbell.desk.importing import read
+    from openbell.desk.importing import FileReader
 
-    now = SystemClock().epoch()
+    reader = FileReader(options, SystemClock().epoch())
     kept: dict[Path, list[FileSeries]] = {}
     refused, held = [], 0
     adjusted: dict[Series, FileSeries] = {}
-    sizes = [path.stat().st_size if path.is_file() else 0 for path in paths]
-    with progress("reading", sum(sizes), "bytes") as advance:
-        for path, size in zip(paths, sizes, strict=True):
-            try:
-                found = read(path, options, now)
-            except InputError as error:
-                refused.append(error)
+    sizes = {path: path.stat().st_size if path.is_file() else 0 for path in paths}
+    with progress("reading", sum(sizes.values()), "bytes") as advance:
+        for path, found in _read_all(paths, reader):
+            if isinstance(found, InputError):
+                refused.append(found)
                 continue
             for series in found:
                 _require_one_adjustment(adjusted.setdefault(series.bars.series, series), series)
@@ -261,7 +257,7 @@ def _checked(paths: list[Path], options: ImportOptions) -> Iterator[tuple[Path, 
             if held + count <= _KEPT or not path.is_file():  # a pipe cannot be read again
                 kept[path] = found
                 held += count
-            advance(size)
+            advance(sizes[path])
     skippable = not options.skip_bad and any(isinstance(error, BadBars) for error in refused)
     if len(refused) == 1 and len(paths) == 1:
         refused[0].message += _SKIP_HINT * skippable
@@ -272,7 +268,25 @@ def _checked(paths: list[Path], options: ImportOptions) -> Iterator[tuple[Path, 
         first = f"{len(refused):,} of {len(paths):,} files refused, so nothing was imported"
         raise InvalidParameter("\n".join([first, *messages]) + _SKIP_HINT * skippable)
     for path in paths:
-        yield path, kept.pop(path) if path in kept else read(path, options, now)
+        yield path, kept.pop(path) if path in kept else reader.again(path)
+
+
+def _read_all(paths: Iterable[Path], reader: FileReader) -> Iterator[tuple[Path, list[FileSeries] | InputError]]:
+    """Yields the series of each file, or why it is refused; last those whose timeframe only all files together show."""
+    waiting: list[Path] = []
+    for path in paths:
+        try:
+            if (found := reader.first(path)) is not None:
+                yield path, found
+            else:
+                waiting.append(path)
+        except InputError as error:
+            yield path, error
+    for path in waiting:
+        try:
+            yield path, reader.again(path)
+        except InputError as error:
+            yield path, error
 
 
 def _require_one_adjustment(first: FileSeries, other: FileSeries) -> None:

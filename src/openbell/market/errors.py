@@ -8,6 +8,7 @@ OpenbellError
 │   │   └── NotCovered                 a symbol of a class that the tool does not cover
 │   ├── InvalidTimeframe               the name is not one of those that this server accepts
 │   ├── InvalidParameter               any other bad argument
+│   │   └── UnclearTimeframe [desk]    the rows of a file are too few to show their timeframe
 │   ├── BadBars                        bars of a file or feed with impossible values
 │   ├── NoInstrument [charts]          a sentence names no instrument
 │   ├── InvalidSide [trading]          the side is neither buy nor sell

@@ -19,7 +19,7 @@ from openbell.market.instruments import parse
 from tests.desk.importing.files import NOW, Files, rows_of
 
 HEADER = "timestamp,open,high,low,close,volume\n"
-FIRST, SECOND = (f"2025-09-19T13:3{n}:00Z,10,12,9,1{n},100\n" for n in (0, 1))
+FIRST, SECOND = (f"2025-09-19T13:3{n + 1}:00Z,10,12,9,1{n},100\n" for n in (0, 1))
 AAPL = ImportOptions(parse("AAPL"))
 
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from openbell.desk.bars.service import BarService
-from openbell.desk.importing import ImportOptions, read
+from openbell.desk.importing import FileReader, ImportOptions
 from openbell.desk.importing.storing import store
 from openbell.feeds.none.feed import NoFeed
 from openbell.market.clock import FixedClock
@@ -38,6 +38,10 @@ SERVED = {
 }
 
 
+def whole(count: int) -> Rows:
+    return tuple(range(count))
+
+
 @dataclass(frozen=True)
 class Split:
     """The bars of a series, by their number, and the files of each command."""
@@ -47,6 +51,18 @@ class Split:
     commands: tuple[tuple[Rows, ...], ...]
     zipped: bool = False
     """Whether the files of a command are the members of one archive."""
+
+
+@st.composite
+def plain_splits(draw: st.DrawFn) -> Split:
+    """Files of bars that follow each other, of which some may hold a single one, in one command."""
+    name = draw(st.sampled_from(sorted(STARTS)))
+    rows = whole(draw(st.integers(14, 60)))
+    cuts = sorted(
+        draw(st.sets(st.integers(1, len(rows) - 1), max_size=draw(st.sampled_from([2, 60])))) | {0, len(rows)}
+    )
+    files = [rows[low:high] for low, high in pairwise(cuts)]
+    return Split(name, rows, (tuple(draw(st.permutations(files))),), draw(st.booleans()))
 
 
 @st.composite
@@ -83,7 +99,9 @@ def times_of(name: str) -> list[int]:
     return [time for opened, close in zip(opens, closes, strict=True) for time in range(opened, close, 60)]
 
 
-def home_after(name: str, commands: tuple[tuple[Rows, ...], ...], *, zipped: bool = False) -> tuple[object, ...]:
+def home_after(
+    name: str, commands: tuple[tuple[Rows, ...], ...], *, zipped: bool = False, named: bool = True
+) -> tuple[object, ...]:
     """Imports the files of each command; returns the coverage, the stored bars and all bars that a desk serves of them."""
     series = series_named(name)
     times = times_of(name)
@@ -100,8 +118,10 @@ def home_after(name: str, commands: tuple[tuple[Rows, ...], ...], *, zipped: boo
                     paths.append(files.write(text, f"{number}-{at_file}.csv"))
             if zipped and paths:
                 paths = [packed(paths, Path(folder) / f"{number}.zip")]
-            options = ImportOptions(series.instrument, series.timeframe)
-            if found := [each for path in paths for each in read(path, options, NOW)]:
+            reader = FileReader(ImportOptions(series.instrument, series.timeframe if named else None), NOW)
+            first = [reader.first(path) for path in paths]
+            read = (reader.again(path) if each is None else each for path, each in zip(paths, first, strict=True))
+            if found := [each for some in read for each in some]:
                 store(bars, found, False, lambda _: None)
         gaps = bars.gaps(series, Span(0, EVER))
         stored = bars.read(series, 0, EVER)
@@ -134,10 +154,6 @@ def columns(bars: object) -> list[list[float]]:
     return [np.asarray(column).tolist() for column in bars.columns()]  # type: ignore[attr-defined]
 
 
-def whole(count: int) -> Rows:
-    return tuple(range(count))
-
-
 @given(splits())
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @example(Split("AAPL 1d", whole(60), ((whole(60)[30:], whole(60)[:30]),)))
@@ -145,3 +161,12 @@ def whole(count: int) -> Rows:
 @example(Split("AAPL", tuple(range(388)), ((tuple(range(0, 388, 2)),), (tuple(range(1, 388, 2)),))))
 def test_any_split_of_a_file_into_files_and_commands_gives_the_same_home(split: Split) -> None:
     assert home_after(split.name, split.commands, zipped=split.zipped) == home_after(split.name, ((split.rows,),))
+
+
+@given(plain_splits())
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@example(Split("BTC/USD 1h", whole(24), (tuple((each,) for each in whole(24)),)))
+@example(Split("AAPL 1d", whole(40), (((39,), whole(39)),), zipped=True))
+def test_files_that_are_too_short_to_show_their_timeframe_give_the_same_home(split: Split) -> None:
+    home = home_after(split.name, split.commands, zipped=split.zipped, named=False)
+    assert home == home_after(split.name, ((split.rows,),))

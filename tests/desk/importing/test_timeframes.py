@@ -295,6 +295,11 @@ SESSIONS = [day * 1440 + minute for day in (0, 1, 2, 3, 4, 7) for minute in rang
             "3 bars 5 minutes apart, which can be 5m bars (--timeframe 5m) or minutes with gaps (--timeframe 1m)",
         ),
         (minutes_after("2025-09-15T13:30:00", 0, 30), "which can be 30m bars (--timeframe 30m) or minutes with gaps"),
+        (file_of("2025-09-15T13:30:00"), "holds one bar, so the timeframe cannot be told: add --timeframe (1m, 3m"),
+        (
+            minutes_after("2025-09-15T13:30:00", 0, 10, 25),
+            "3 bars at multiples of 5 minutes, so the timeframe cannot be told: add --timeframe (1m, 5m)",
+        ),
         (minutes_after("2025-09-15T00:00:00", 0, 600, 1500, 2100, 3300), "the timeframe cannot be told"),
         (
             minutes_after("2025-09-15T13:30:00", *SESSIONS, SESSIONS[-1] + 1),
@@ -312,8 +317,9 @@ def test_odd_and_ambiguous_spacing_is_refused_with_what_was_found(files: Files, 
 @pytest.mark.parametrize(
     "content",
     [
-        file_of("2025-09-19T00:00:00"),
+        file_of("2025-09-19T13:31:00"),
         minutes_after("2025-09-19T13:30:00", 0, 1),
+        minutes_after("2025-09-19T13:30:00", 0, 14, 49),
         minutes_after("2025-09-19T13:30:00", 0, 5, 10, 11),
         minutes_after("2025-09-15T00:00:00", 0, 60, 120, 180, 241),
         minutes_after("2025-09-15T13:37:00", 0, 1440, 2881, 4320),

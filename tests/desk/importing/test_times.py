@@ -255,19 +255,19 @@ def test_a_date_that_fits_neither_order_is_a_bad_row(files: Files) -> None:
 @pytest.mark.parametrize(
     ("form", "text"),
     [
-        ("%d%m%y %H%M", "060524 1330"),
-        ("%A, %d %B %Y %H:%M", "Monday, 06 May 2024 13:30"),
-        ("%I:%M %p on %d.%m.%y", "01:30 PM on 06.05.24"),
-        ("%Y-%m-%d %H:%M:%S %z", "2024-05-06 15:30:00 +0200"),
-        ("%F %T", "2024-05-06 13:30:00"),
-        ("%H:%M %d/%m/%Y", "13:30 06/05/2024"),
-        ("100%% %Y|%m|%d %R", "100% 2024|05|06 13:30"),
+        ("%d%m%y %H%M", "060524 1331"),
+        ("%A, %d %B %Y %H:%M", "Monday, 06 May 2024 13:31"),
+        ("%I:%M %p on %d.%m.%y", "01:31 PM on 06.05.24"),
+        ("%Y-%m-%d %H:%M:%S %z", "2024-05-06 15:31:00 +0200"),
+        ("%F %T", "2024-05-06 13:31:00"),
+        ("%H:%M %d/%m/%Y", "13:31 06/05/2024"),
+        ("100%% %Y|%m|%d %R", "100% 2024|05|06 13:31"),
     ],
 )
 def test_a_format_can_be_given_by_hand(files: Files, form: str, text: str) -> None:
     quoted = file_of(f'"{text}"')
 
-    assert times_of(files.one(quoted, date_format=form)) == ["2024-05-06 13:30"]
+    assert times_of(files.one(quoted, date_format=form)) == ["2024-05-06 13:31"]
     with pytest.raises(BadBars, match=re.escape("line 2: unreadable time '2024-05-06X'")):
         files.one(file_of("2024-05-06X"), date_format=form)
 

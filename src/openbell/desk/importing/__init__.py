@@ -22,12 +22,14 @@ from openbell.desk.importing.layout import SHOWN, Layout, Sample, listed, unused
 from openbell.desk.importing.naming import named_by_file
 from openbell.desk.importing.rows import Faults, Rows
 from openbell.desk.importing.series import FileSeries, ImportOptions, assemble
+from openbell.desk.importing.shared_timeframes import SharedTimeframes
+from openbell.desk.importing.spacing import UnclearTimeframe
 from openbell.desk.importing.table_rows import adjustment_of, read_table, sample_of, table_of
 from openbell.market.errors import BadBars, InputError, InvalidParameter
 from openbell.market.plural import counted
 from openbell.market.provenance import Adjustment
 
-__all__ = ["SIMULATED", "FileSeries", "ImportOptions", "expand", "read"]
+__all__ = ["SIMULATED", "FileReader", "FileSeries", "ImportOptions", "expand", "read"]
 
 SIMULATED = "# simulated"
 """The beginning of a text file of simulated bars that `openbell export` has written."""
@@ -35,12 +37,44 @@ _LISTED = 100
 """How many skipped rows are listed."""
 
 
-def read(path: Path, options: ImportOptions, now: float) -> list[FileSeries]:
-    """Returns the series of a file, each sorted.
+class FileReader:
+    """Reads the files of one command. All files are read once by `first`; those that it leaves then by `again`."""
 
-    Raises `InvalidParameter` if the file as a whole cannot be read as bars, `BadBars` if single rows are wrong.
-    """
-    return [series for part in parts_of(path) for series in _read_part(part, options, now)]
+    def __init__(self, options: ImportOptions, now: float) -> None:
+        self._shared = SharedTimeframes()
+        self._options = replace(options, shared=self._shared)
+        self._now = now
+
+    def first(self, path: Path) -> list[FileSeries] | None:
+        """Returns the series of a file, each sorted; None if only all files together show its timeframe.
+
+        Raises `InvalidParameter` if the file as a whole cannot be read as bars, `BadBars` if single rows are wrong.
+        """
+        # A pipe cannot be read again, so it is read by itself.
+        options = self._options if path.is_file() else replace(self._options, shared=None)
+        found: list[FileSeries] = []
+        is_unclear = False
+        for part in parts_of(path):
+            try:
+                found += _read_part(part, options, self._now)
+            except UnclearTimeframe:
+                if options.shared is None:
+                    raise
+                is_unclear = True
+        self._shared.add(series.bars.series for series in found)
+        return None if is_unclear else found
+
+    def again(self, path: Path) -> list[FileSeries]:
+        """Returns the series of a file after all files were read. Raises as `first` does."""
+        self._shared.complete = True
+        return [series for part in parts_of(path) for series in _read_part(part, self._options, self._now)]
+
+
+def read(path: Path, options: ImportOptions, now: float) -> list[FileSeries]:
+    """Returns the series of a file by itself. Raises as `FileReader.first` does."""
+    reader = FileReader(options, now)
+    found = reader.first(path)
+    return reader.again(path) if found is None else found
 
 
 def _read_part(part: FilePart, options: ImportOptions, now: float) -> list[FileSeries]:
@@ -52,6 +86,8 @@ def _read_part(part: FilePart, options: ImportOptions, now: float) -> list[FileS
         return _read(part, options, now)
     except InputError as error:
         message = f"{part.shown}: {error.message}"
+        if isinstance(error, UnclearTimeframe):
+            raise UnclearTimeframe(message, error.fallback) from None
         raise (BadBars if isinstance(error, BadBars) else InvalidParameter)(
             message, **error.details
         ) from error.__cause__
@@ -150,5 +186,5 @@ def _without_bad_rows(
             note = "\n".join([f"{counted(len(faults.rows), 'bad row')} skipped:", *faults.listing()])
             return [replace(each, notes=(*each.notes, note)) for each in found]
         faults.join(again)
-    faults.refuse()
+    faults.refuse(f"; --skip-bad leaves out at most half of the {total:,} rows")
     raise AssertionError

@@ -12,7 +12,8 @@ from openbell.desk.importing.keys import date_text, keys_of
 from openbell.desk.importing.layout import Layout, TableBlock
 from openbell.desk.importing.naming import NamedGroup, groups_of
 from openbell.desk.importing.rows import OFF_MINUTE, Faults, Rows
-from openbell.desk.importing.spacing import detect
+from openbell.desk.importing.shared_timeframes import SharedTimeframes, UnclearRows
+from openbell.desk.importing.spacing import UnclearTimeframe, detect
 from openbell.desk.importing.stamps import Stamps
 from openbell.desk.importing.zones import Zone, to_utc, zone_of
 from openbell.market import bars as barlib
@@ -45,6 +46,8 @@ class ImportOptions:
     """What the prices are adjusted for; None for what the format declares."""
     skip_bad: bool = False
     """Bad rows are left out and listed in the notes, instead of refusing the file."""
+    shared: SharedTimeframes | None = None
+    """The timeframes of all files of the command; None to read a file by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,8 @@ def assemble(rows: Rows, layout: Layout, options: ImportOptions, faults: Faults,
     groups, notes = groups_of(rows, layout, options.symbol)
     clocked.notes.extend(notes)
     if options.timeframe is None and rows.periods is None:
-        groups = _with_timeframe(clocked, groups, layout.timeframe, faults, now)
+        shared = options.shared or SharedTimeframes(complete=True)
+        groups = _with_timeframe(clocked, groups, layout.timeframe, shared, faults, now)
     found = []
     for group in groups:
         timeframe = options.timeframe or group.timeframe or Timeframe.M1
@@ -139,18 +143,21 @@ def _clock(seconds: int) -> str:
 
 
 def _with_timeframe(
-    clocked: _Clocked, groups: list[NamedGroup], claimed: Timeframe | None, faults: Faults, now: float
+    clocked: _Clocked,
+    groups: list[NamedGroup],
+    claimed: Timeframe | None,
+    shared: SharedTimeframes,
+    faults: Faults,
+    now: float,
 ) -> list[NamedGroup]:
     """Returns the groups with the timeframe of all rows together: a symbol with few trades alone may not show it.
 
     Raises `InvalidParameter` if the spacing of the rows is another than that of the file's name.
     """
     usable = clocked.good & (clocked.times % 60 == 0) & (clocked.times <= now) & _filled(clocked.rows)
-    classes = {group.instrument.asset_class for group in groups}
-    market = classes.pop() if len(classes) == 1 else AssetClass.CRYPTO
+    index = _index(usable)
     try:
-        index = _index(usable)
-        found = detect(clocked.times[index], clocked.days[index], clocked.dates, market)
+        found = _detected(clocked, index, groups, None if claimed or faults.counts else shared)
     except InvalidParameter:
         if claimed is None and not faults.counts:
             raise
@@ -162,6 +169,23 @@ def _with_timeframe(
             f"its name says {names[0]}, but its rows are {names[1]} bars: --timeframe settles which it is"
         )
     return [replace(group, timeframe=claimed or found) for group in groups]
+
+
+def _detected(
+    clocked: _Clocked, index: slice | Mask, groups: list[NamedGroup], shared: SharedTimeframes | None
+) -> Timeframe:
+    """Returns the timeframe of rows by their spacing, else by that of other files. Raises `InvalidParameter`."""
+    classes = {group.instrument.asset_class for group in groups}
+    market = classes.pop() if len(classes) == 1 else AssetClass.CRYPTO
+    times, days = clocked.times[index], clocked.days[index]
+    try:
+        return detect(times, days, clocked.dates, market)
+    except UnclearTimeframe as unclear:
+        if shared is None:
+            raise
+        times, first = np.unique(times, return_index=True)
+        instruments = frozenset(group.instrument for group in groups)
+        return shared.resolve(UnclearRows(instruments, times, days[first], clocked.dates, market), unclear)
 
 
 def _filled(rows: Rows) -> Mask:

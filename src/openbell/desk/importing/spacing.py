@@ -24,12 +24,22 @@ _LONG = ((27, 32, "monthly"), (88, 93, "quarterly"), (360, 372, "yearly"))
 """Days between the bars of timeframes that are not taken."""
 
 
+class UnclearTimeframe(InvalidParameter):
+    """Rows are too few to show their timeframe. `fallback` is what they are taken for if nothing else shows it."""
+
+    def __init__(self, message: str, fallback: Timeframe | None = None) -> None:
+        super().__init__(message)
+        self.fallback = fallback
+
+
 def detect(times: Times, days: Times, dates: bool, market: AssetClass) -> Timeframe:
     """Returns the timeframe of bars at these times, all of one file.
 
     `times` are UTC times and `days` are the local dates as days since 1970. Raises `InvalidParameter` if the spacing is that
-    of no timeframe, or of two.
+    of no timeframe, `UnclearTimeframe` if it can be that of several.
     """
+    if not len(times):
+        return Timeframe.D1 if dates else Timeframe.M1
     times = _distinct(times)
     if not dates and _once_a_day(times):
         # Days of forex begin on the date before theirs.
@@ -38,8 +48,6 @@ def detect(times: Times, days: Times, dates: bool, market: AssetClass) -> Timefr
         )
     if dates:
         return _days_or_weeks(_distinct(days), market)
-    if len(times) < 2:
-        return Timeframe.M1
     return _intraday(times)
 
 
@@ -62,7 +70,7 @@ def _once_a_day(times: Times) -> bool:
 
 def _days_or_weeks(days: Times, market: AssetClass) -> Timeframe:
     if len(days) < 2:
-        return Timeframe.D1
+        raise UnclearTimeframe(_one_bar(), Timeframe.D1)
     calendar = np.diff(days)
     usual = float(np.median(calendar))
     trading = np.diff(_trading_index(days, market))
@@ -71,12 +79,14 @@ def _days_or_weeks(days: Times, market: AssetClass) -> Timeframe:
         return Timeframe.D1
     weeks = np.diff(_distinct((days + 3) // 7))
     if 5 <= usual <= 9 and int(weeks.min()) == 1:
+        if len(days) == 2:
+            raise _two_bars(int(calendar[0]) * _DAY, Timeframe.W1)
         return Timeframe.W1
     kind = next((f"{name} bars" for low, high, name in _LONG if low <= usual <= high), "")
     least = _duration(int(calendar.min()) * _DAY)
     if kind:
         raise InvalidParameter(f"holds {kind}: {_TAKEN}")
-    raise InvalidParameter(
+    raise UnclearTimeframe(
         f"holds bars that are {least} apart or more, none closer: {_TAKEN}; "
         "if they are days with gaps, add --timeframe 1d"
     )
@@ -94,36 +104,62 @@ def _trading_index(days: Times, market: AssetClass) -> Times:
 
 def _intraday(times: Times) -> Timeframe:
     gaps = np.diff(times)
-    if int(np.count_nonzero(gaps == MINUTE)) * 2 >= len(gaps):
+    if len(gaps) and int(np.count_nonzero(gaps == MINUTE)) * 2 >= len(gaps):
         return Timeframe.M1
-    whole, least = int(np.gcd.reduce(gaps)), int(gaps.min())
+    whole, least = (int(np.gcd.reduce(gaps)), int(gaps.min())) if len(gaps) else (_DAY, _DAY)
     lengths, counts = np.unique(gaps, return_counts=True)
-    usual = int(lengths[counts.argmax()])
+    usual = int(lengths[counts.argmax()]) if len(gaps) else whole
     if usual > whole and _mostly(gaps, usual):
         return _despite_others(times, usual, least)
     minutes = whole // MINUTE
     if minutes <= 1:
         return Timeframe.M1
+    found = _BY_LENGTH.get(whole)
     aligned = not (times % min(whole, _DAY)).any()
-    certain = minutes ** min(len(gaps) + aligned, 12) >= _CHANCE
-    if whole != least:
-        if not certain:
-            return Timeframe.M1
-        raise InvalidParameter(
-            f"holds bars at multiples of {_duration(whole)}, the closest of them {_duration(least)} apart, so the "
-            f"timeframe cannot be told: add --timeframe ({', '.join(SHORT)})"
+    if len(gaps) and not are_of_chance(minutes, len(gaps) + aligned):
+        if whole != least:
+            raise UnclearTimeframe(
+                f"holds bars at multiples of {_duration(whole)}, the closest of them {_duration(least)} apart, so the "
+                f"timeframe cannot be told: add --timeframe ({', '.join(SHORT)})"
+            )
+        if found is None:
+            raise _odd(whole)
+        if len(times) == 2:
+            raise _two_bars(whole, found)
+        return found
+    possible = [each for each in SHORT.values() if not whole % each.seconds and not (times % each.seconds).any()]
+    if possible == [Timeframe.M1]:
+        return Timeframe.M1
+    if len(times) == 1:
+        raise UnclearTimeframe(_one_bar())
+    if found is None or whole != least:
+        raise UnclearTimeframe(
+            f"holds {len(times)} bars at multiples of {_duration(whole)}, so the timeframe cannot be told: "
+            f"add --timeframe ({', '.join(name_of(each, SHORT) for each in possible)})"
         )
-    if (found := _BY_LENGTH.get(whole)) is None:
-        if not certain:
-            return Timeframe.M1
-        raise _odd(whole)
-    if not certain:
-        name = name_of(found, SHORT)
-        raise InvalidParameter(
-            f"holds {len(times)} bars {_duration(whole)} apart, which can be {name} bars (--timeframe {name}) "
-            "or minutes with gaps (--timeframe 1m)"
-        )
-    return found
+    name = name_of(found, SHORT)
+    raise UnclearTimeframe(
+        f"holds {len(times)} bars {_duration(whole)} apart, which can be {name} bars (--timeframe {name}) "
+        "or minutes with gaps (--timeframe 1m)"
+    )
+
+
+def are_of_chance(longer: int, count: int) -> bool:
+    """Returns True if so many bars may have the spacing of a timeframe by chance that is `longer` times theirs."""
+    return longer ** min(count, 12) < _CHANCE
+
+
+def _one_bar() -> str:
+    return f"holds one bar, so the timeframe cannot be told: add --timeframe ({', '.join(SHORT)})"
+
+
+def _two_bars(apart: int, found: Timeframe) -> UnclearTimeframe:
+    name = name_of(found, SHORT)
+    return UnclearTimeframe(
+        f"holds 2 bars {_duration(apart)} apart, which can be {name} bars (--timeframe {name}) or smaller ones with gaps: "
+        f"add --timeframe ({', '.join(SHORT)})",
+        found,
+    )
 
 
 def _odd(seconds: int) -> InvalidParameter:
