@@ -46,6 +46,10 @@ FORMS: dict[str, Any] = {
             "last": 1758288600,
         },
     },
+    "letters and a named time": [
+        {"date": bar[0], **{name: value for name, value in letters(bar).items() if name != "t"}} for bar in BARS
+    ],
+    "camel case": [{"openTime": bar[0] * 1000, **dict(zip(NAMES[1:], bar[1:], strict=True))} for bar in BARS],
     "Polygon": {"ticker": "AAPL", "status": "OK", "resultsCount": 5, "results": [letters(bar) for bar in BARS]},
     "Alpaca": {"bars": {"AAPL": [letters(bar, iso=True) for bar in BARS]}, "next_page_token": None},
     "columns": {"s": "ok", **{name: [bar[n] for bar in BARS] for n, name in enumerate("tohlcv")}},

@@ -13,7 +13,10 @@ from openbell.market.timeframes import Timeframe
 PRICES = ("open", "high", "low", "close")
 FIELDS = ("timestamp", *PRICES, "volume")
 """The columns of a plain file."""
-TIME_NAMES = ("timestamp", "time", "date", "datetime", "open time", "open_time", "gmt time", "local time")
+TIME_NAMES = (
+    *("timestamp", "ts", "time", "date", "datetime", "gmt time", "local time"),
+    *("open time", "open_time", "opentime"),
+)
 SYMBOL_NAMES = ("symbol", "ticker")
 ALIASES: dict[str, tuple[str, ...]] = {
     "open": ("open",),

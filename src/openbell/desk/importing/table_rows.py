@@ -204,7 +204,7 @@ def _table(content: Any) -> Any:
         names, columns = [f"{BARE}{at}" for at in range(len(rows[0]))], [list(each) for each in zip(*rows, strict=True)]
     else:
         raise InvalidParameter(f"is JSON, but its rows are not of equal length; {_FORMS}")
-    if {"t", "o", "h", "l", "c"} <= set(names):
+    if {"o", "h", "l", "c"} <= set(names):
         names = [_LETTERS.get(name, name) for name in names]
     return pa.table([_array(name, column) for name, column in zip(names, columns, strict=True)], names)
 
