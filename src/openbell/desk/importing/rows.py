@@ -62,12 +62,12 @@ class Faults:
         kinds = ", ".join(f"{count:,} × {kind}" for kind, count in self.counts.items())
         return [*lines, f"  and {rest:,} more; in all {kinds}"] if rest else lines
 
-    def refuse(self) -> None:
-        """Raise `BadBars` if there are faults."""
+    def refuse(self, why: str = "") -> None:
+        """Raise `BadBars` if there are faults. `why` is added to the first line."""
         total = self.counts.total()
         if not total:
             return
-        lines = [f"{total:,} bad row{'s' if total > 1 else ''}, so none was taken"]
+        lines = [f"{total:,} bad row{'s' if total > 1 else ''}, so none was taken{why}"]
         lines += [f"  {self.place} {place}: {reason}" for place, reason in self.first]
         lines += [f"  and {total - len(self.first):,} more"] if total > len(self.first) else []
         raise BadBars("\n".join(lines), total=total, reasons=dict(self.counts), first=self.first)
