@@ -41,7 +41,7 @@ from tests.waiting import wait_for
 
 AAPL = parse("AAPL")
 HEADER = "timestamp,open,high,low,close,volume"
-GOOD = "2025-09-19T13:30:00Z,10,12,9,11,100"
+GOOD = "2025-09-19T13:31:00Z,10,12,9,11,100"
 IMPORTED = Source(Origin.IMPORTED, "import")
 LIVE = Source(Origin.LIVE, "alpaca")
 FOREVER = 2**40
@@ -216,7 +216,7 @@ def test_every_bad_row_is_named_and_nothing_is_stored(desk: Desk) -> None:
         "1970-09-19T13:40:00Z,10,12,9,11,100": "time before 1971",
         f"{later},10,12,9,11,100": "from the future",
         "19 Sept 2025,10,12,9,11,100": "unreadable time '19 Sept 2025'",
-        "2025-09-19T13:30:00Z,10,12,9,11,99": "another bar of 2025-09-19T13:30:00+00:00 than line 2",
+        "2025-09-19T13:31:00Z,10,12,9,11,99": "another bar of 2025-09-19T13:31:00+00:00 than line 2",
     }
     texts, reasons = list(rows), list(rows.values())
 
@@ -394,14 +394,14 @@ def test_check_shows_the_good_files_and_names_the_bad_ones(desk: Desk) -> None:
     assert result.returncode == 1
     assert result.stdout.splitlines() == [
         f"{good}: plain, 1 series",
-        "  1 bar of AAPL, 1m, 2025-09-19T13:30:00+00:00 to 2025-09-19T13:30:00+00:00, zone in the file, raw",
+        "  1 bar of AAPL, 1m, 2025-09-19T13:31:00+00:00 to 2025-09-19T13:31:00+00:00, zone in the file, raw",
     ]
     assert f"{bad}: 1 bad row, so none was taken\n  line 2: volume negative" in result.stderr
     assert not desk.home.exists()
 
 
 def test_notes_go_to_standard_error(desk: Desk) -> None:
-    file = desk.csv("2025-09-19T13:30:00,10,12,9,11,100")
+    file = desk.csv("2025-09-19T13:31:00,10,12,9,11,100")
 
     result = desk.load(file)
 
@@ -482,7 +482,7 @@ def test_all_files_are_checked_before_the_first_is_stored(desk: Desk) -> None:
 
 def test_an_adjusted_import_is_another_source(desk: Desk) -> None:
     path = desk.files / "minutes.csv"
-    path.write_text("Datetime,Open,High,Low,Close,Adj Close,Volume\n2025-09-19 13:30:00+00:00,10,12,9,11,5.5,100\n")
+    path.write_text("Datetime,Open,High,Low,Close,Adj Close,Volume\n2025-09-19 13:31:00+00:00,10,12,9,11,5.5,100\n")
 
     adjusted = desk.load(path, "--adjusted")
     split = refusal(desk.load(path))

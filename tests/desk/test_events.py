@@ -123,7 +123,7 @@ async def test_bars_that_close_by_the_clock_are_told(tmp_path: Path) -> None:
 @awaited
 async def test_bars_that_another_process_stores_are_told(tmp_path: Path) -> None:
     file = tmp_path / "bars.csv"
-    file.write_text("timestamp,open,high,low,close,volume\n2025-09-19T13:30:00Z,10,11,9,10,5\n")
+    file.write_text("timestamp,open,high,low,close,volume\n2025-09-19T13:31:00Z,10,11,9,10,5\n")
     async with Desk(load(settings(tmp_path / "home", FEED="none", AS_OF="2026-01-05T15:00:00Z"))) as desk:
         with desk.hub.listen(BarsClosed) as closed:
             await closed.wait(PATIENCE)

@@ -243,13 +243,14 @@ def _checked(paths: list[Path], options: ImportOptions) -> Iterator[tuple[Path, 
 
     reader = FileReader(options, SystemClock().epoch())
     kept: dict[Path, list[FileSeries]] = {}
-    refused, held = [], 0
+    errors: dict[Path, InputError] = {}
+    held = 0
     adjusted: dict[Series, FileSeries] = {}
     sizes = {path: path.stat().st_size if path.is_file() else 0 for path in paths}
     with progress("reading", sum(sizes.values()), "bytes") as advance:
         for path, found in _read_all(paths, reader):
             if isinstance(found, InputError):
-                refused.append(found)
+                errors[path] = found
                 continue
             for series in found:
                 _require_one_adjustment(adjusted.setdefault(series.bars.series, series), series)
@@ -258,6 +259,7 @@ def _checked(paths: list[Path], options: ImportOptions) -> Iterator[tuple[Path, 
                 kept[path] = found
                 held += count
             advance(sizes[path])
+    refused = [errors[path] for path in paths if path in errors]
     skippable = not options.skip_bad and any(isinstance(error, BadBars) for error in refused)
     if len(refused) == 1 and len(paths) == 1:
         refused[0].message += _SKIP_HINT * skippable

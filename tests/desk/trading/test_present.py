@@ -468,7 +468,7 @@ def test_an_import_behind_processed_bars_names_the_orders_and_alerts_that_it_may
 
     def imported(minute: int, symbol: str = "BTC/USD") -> str:
         file.write_text(f"timestamp,open,high,low,close,volume\n{iso(START + minute * MINUTE)},90,90,40,90,1\n")
-        result = run(home, "import", str(file), "--symbol", symbol, "--replace", FEED="none")
+        result = run(home, "import", str(file), "--symbol", symbol, "-t", "1m", "--replace", FEED="none")
         assert result.returncode == 0, result.stderr
         return str(result.stderr)
 

@@ -146,7 +146,7 @@ def _intraday(times: Times) -> Timeframe:
 
 def are_of_chance(longer: int, count: int) -> bool:
     """Returns True if so many bars may have the spacing of a timeframe by chance that is `longer` times theirs."""
-    return longer ** min(count, 12) < _CHANCE
+    return bool(longer ** min(count, 12) < _CHANCE)
 
 
 def _one_bar() -> str:
