@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from openbell.market.errors import InvalidParameter
+from openbell.market.errors import InputError, InvalidParameter
 
 
 def did_you_mean(value: object, allowed: Collection[str], least: float = 0.6) -> str:
@@ -19,11 +19,14 @@ def did_you_mean(value: object, allowed: Collection[str], least: float = 0.6) ->
     return f"; did you mean {small[near[0]]!r}?" if near else ""
 
 
-def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:
-    """Raises `InvalidParameter` with the closest allowed name if `value` is not allowed."""
+def check_one_of(
+    name: str, value: object, allowed: Collection[str], error: type[InputError] = InvalidParameter
+) -> None:
+    """Raises an error of a class if `value` is not allowed: with the closest allowed name, and all of them as details."""
     if value not in allowed:
         shown = repr(value)
         shown = shown if len(shown) <= 80 else shown[:77] + "..."
-        raise InvalidParameter(
-            f"{name} must be one of {', '.join(allowed)}, not {shown}{did_you_mean(value, allowed)}", parameter=name
+        raise error(
+            f"{name} must be one of {', '.join(allowed)}, not {shown}{did_you_mean(value, allowed)}",
+            **{name: str(value)[:80], "accepted": list(allowed)},
         )

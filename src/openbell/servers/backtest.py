@@ -29,7 +29,7 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.market.instruments import parse
-from openbell.market.nearest import did_you_mean
+from openbell.market.nearest import check_one_of
 from openbell.market.plural import counted
 from openbell.market.series import Series
 from openbell.market.series_plan import missing
@@ -282,9 +282,11 @@ def _day(text: str | None, name: str) -> date | None:
     try:
         found = datetime.strptime(text, "%Y-%m-%d").date()  # noqa: DTZ007 - a day has no zone
     except ValueError:
-        raise InvalidDateRange(f"{name} must be a day such as 2026-01-31, not {text[:40]!r}") from None
+        raise InvalidDateRange(
+            f"{name} must be a day such as 2026-01-31, not {text[:40]!r}", **{name: text[:40]}
+        ) from None
     if not 1900 <= found.year < 3000:
-        raise InvalidDateRange(f"{name} must be a day between 1900 and 2999")
+        raise InvalidDateRange(f"{name} must be a day between 1900 and 2999", **{name: text})
     return found
 
 
@@ -294,9 +296,7 @@ def _epoch(day: date | None) -> int | None:
 
 async def get_historical_performance(call: Call, given: PerformanceInput) -> Result[PerformanceAnswer]:
     """Return what a strategy has earned in a period up to now, in all and by month."""
-    if given.period not in PERIODS:
-        listed = f"{', '.join(PERIODS[:-1])} or {PERIODS[-1]}"
-        raise InvalidPeriod(f"period must be {listed}{did_you_mean(given.period, PERIODS)}")
+    check_one_of("period", given.period, PERIODS, InvalidPeriod)
     strategy = await call.desk.strategies.opinions.strategy(call.principal, given.strategy_id, given.symbol)
     found, stretch = await call.desk.strategies.performance.of(strategy, given.period)
     made = strategy.implementation

@@ -11,7 +11,7 @@ from openbell.desk.orders.decisions import LONGEST_REASONING
 from openbell.market.clock import iso
 from openbell.market.errors import CallTimeout, InputError, InvalidSymbol, Refused, StoreError, StoreTimeout
 from openbell.market.foreign_text import without_invisible
-from openbell.market.nearest import did_you_mean
+from openbell.market.nearest import check_one_of
 from openbell.protocol.argument_limits import Anything, require_storable
 from openbell.protocol.call import Call, Result
 from openbell.protocol.dialects import EnvelopeDialect
@@ -127,7 +127,7 @@ async def save_decision(call: Call, given: SaveInput) -> Result[Saved]:
     """Save a decision and its hash in the ledger."""
     action = _action(given.action)
     if not 0 <= given.confidence <= 1:
-        raise InvalidConfidence("confidence must be between 0 and 1")
+        raise InvalidConfidence("confidence must be between 0 and 1", confidence=given.confidence)
     require_storable(given.reasoning, "tool_calls", given.tool_calls)
     decision_id = await call.desk.trading.decisions.save(
         call.principal,
@@ -144,8 +144,7 @@ async def save_decision(call: Call, given: SaveInput) -> Result[Saved]:
 def _action(given: str) -> str:
     """Returns the contract's name of an action in any case. Raises `InvalidAction` if there is none."""
     action = given.upper()
-    if action not in ACTIONS:
-        raise InvalidAction(f"action must be {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}{did_you_mean(action, ACTIONS)}")
+    check_one_of("action", action, ACTIONS, InvalidAction)
     return action
 
 

@@ -24,7 +24,7 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.market.instruments import Instrument, parse
-from openbell.market.nearest import did_you_mean
+from openbell.market.nearest import check_one_of
 from openbell.market.sessions import phase
 from openbell.protocol.call import Basis, Call, Result, on_prices
 from openbell.protocol.dialects import EnvelopeDialect
@@ -250,13 +250,12 @@ async def validate_trade(call: Call, given: TradeInput) -> Result[VerdictShape]:
     """Return the risk gate's verdict. Raises `InsufficientFunds` if the account cannot pay for the trade."""
     from openbell.desk.orders.gate import details_of, reason_of, refusal
 
-    side = SIDES.get(given.side.upper())
-    if side is None:
-        raise InvalidSide(f"side must be BUY or SELL{did_you_mean(given.side, SIDES)}")
+    check_one_of("side", given.side.upper(), SIDES, InvalidSide)
+    side = SIDES[given.side.upper()]
     try:
         size = amounts.quantity(given.size, "size")
     except InvalidParameter as error:
-        raise InvalidSize(error.message) from None
+        raise InvalidSize(error.message, size=given.size) from None
     instrument = _tradable(given.symbol)
     price = None if given.price is None else amounts.price(given.price)
     checked = await call.desk.trading.portfolio.validate(call.principal, instrument, side, size, price)

@@ -19,7 +19,7 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.market.instruments import parse
-from openbell.market.nearest import did_you_mean
+from openbell.market.nearest import check_one_of
 from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.numbers import Computed, Exact
@@ -124,10 +124,7 @@ class ConsensusInput(Arguments):
 
 async def get_top_strategies(call: Call, given: TopInput) -> Result[StrategyPage]:
     """Return a page of the strategies of a symbol, the best by a metric first."""
-    if given.metric not in METRICS:
-        raise InvalidMetric(
-            f"metric must be {', '.join(METRICS[:-1])} or {METRICS[-1]}{did_you_mean(given.metric, METRICS)}"
-        )
+    check_one_of("metric", given.metric, METRICS, InvalidMetric)
     ranked = await call.desk.strategies.opinions.ranking(call.principal, given.symbol, given.metric)
     page = ranked[given.offset : given.offset + given.limit]
     basis, source = await _basis(call, given.symbol, ranked)

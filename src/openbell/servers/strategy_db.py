@@ -14,7 +14,7 @@ from openbell.desk.research.strategies.figures import StrategyFigures
 from openbell.desk.research.strategies.strategy_advice import outdated_note
 from openbell.market.errors import CallTimeout, InputError, InvalidParameter, Refused, StoreError, StoreTimeout
 from openbell.market.foreign_text import without_invisible
-from openbell.market.nearest import did_you_mean
+from openbell.market.nearest import check_one_of
 from openbell.market.provenance import BarFacts
 from openbell.protocol.argument_limits import require_storable
 from openbell.protocol.call import Basis, Call, Result, data_source
@@ -164,8 +164,7 @@ class SubmitInput(Arguments):
 
 async def get_top_specs(call: Call, given: SpecsInput) -> Result[SpecPage]:
     """Return a page of specs, the highest mean Sharpe ratio first."""
-    if given.source not in SOURCES:
-        raise InvalidSource(f"source must be {_choice(SOURCES)}{did_you_mean(given.source, SOURCES)}")
+    check_one_of("source", given.source, SOURCES, InvalidSource)
     found = await call.desk.strategies.catalogue.specs(call.principal, given.source)
     page = found.items[given.offset : given.offset + given.limit]
     shown: SpecPage = {
@@ -194,8 +193,7 @@ def _spec(each: SpecStanding) -> SpecItem:
 
 async def get_implementations(call: Call, given: ImplementationsInput) -> Result[ImplementationPage]:
     """Return a page of the implementations of a spec, the highest Sharpe ratio since training first."""
-    if given.status not in STATUSES:
-        raise InvalidStatus(f"status must be {_choice(STATUSES)}{did_you_mean(given.status, STATUSES)}")
+    check_one_of("status", given.status, STATUSES, InvalidStatus)
     found = await call.desk.strategies.catalogue.implementations(
         call.principal, given.spec_id, given.status, given.limit, given.offset
     )
@@ -260,10 +258,6 @@ async def submit_new_spec(call: Call, given: SubmitInput) -> Result[Submitted]:
 def _basis(facts: BarFacts, outdated: int, pending: str | None) -> Basis:
     note = "; ".join(filter(None, (facts.failure, outdated_note(outdated), pending))) or None
     return Basis(note=note, made_of=facts.made_of, sources=facts.sources)
-
-
-def _choice(names: tuple[str, ...]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 TOOLS = (

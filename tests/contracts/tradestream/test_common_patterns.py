@@ -129,6 +129,32 @@ def test_every_error_has_code_message_details_and_latency(servers: dict[str, Age
     assert found["_metadata"]["latency_ms"] > 0
 
 
+@row("{error{code,message,details}, _metadata{latency_ms}} on every error")
+@pytest.mark.parametrize(
+    ("tool", "wrong"),
+    [
+        ("get_top_strategies", {"metric": "calmar"}),
+        ("get_candles", {"timeframe": "2h"}),
+        ("get_volatility", {"timeframe": "1m"}),
+        ("validate_trade", {"side": "HOLD"}),
+        ("get_historical_performance", {"period": "2y"}),
+        ("get_recent_decisions", {"action": "LONG"}),
+        ("save_decision", {"action": "LONG"}),
+        ("get_top_specs", {"source": "MINE"}),
+        ("get_implementations", {"status": "BEST"}),
+    ],
+)
+def test_the_details_of_a_wrong_choice_have_it_and_what_is_accepted(
+    servers: dict[str, Agent], tool: str, wrong: dict[str, str]
+) -> None:
+    server, arguments = CALLS[tool]
+    ((name, _),) = wrong.items()
+    accepted = servers[server].contract[tool]["parameters"]["properties"][name].get("enum")
+    found = servers[server].error(tool, **{**arguments, **wrong})["details"]
+    assert {key: found[key] for key in wrong} == wrong
+    assert found["accepted"] == (accepted or ["BUY", "SELL", "HOLD"])
+
+
 @row("Structured errors reach the client")
 @pytest.mark.parametrize("tool", CALLS)
 def test_an_error_is_in_the_text_alone(servers: dict[str, Agent], tool: str) -> None:
@@ -230,6 +256,10 @@ def test_cache_times_are_settings(research: Desk, strategy: Agent, journal: Desk
                 arguments = {**CALLS[tool][1], **({"symbol": "AAPL"} if clock else {})}
                 agent.data(tool, **arguments)
                 assert 300 < agent.metadata(tool, **arguments)["cache_ttl_remaining"] <= 900, tool
+    with research.agent("market-data", CACHE_VOLATILITY="900") as agent:
+        for cached in (False, True):
+            assert agent.metadata("get_volatility", symbol=BTC, timeframe="1d")["cached"] is cached
+        assert 300 < agent.metadata("get_volatility", symbol=BTC, timeframe="1d")["cache_ttl_remaining"] <= 900
     with journal.agent("decisions", CACHE_DECISIONS="0") as agent:
         assert [agent.metadata("get_recent_decisions")["cached"] for _ in range(2)] == [False, False]
     with journal.agent("decisions", CACHE_DECISIONS="0.2") as agent:
