@@ -45,8 +45,13 @@ class SymbolAdvice:
     def _listed(self) -> list[Instrument]:
         return [*self._watchlist.read().instruments, *self._bars().feed.listed()]
 
-    async def hint(self, symbol: str, not_covered: Mapping[AssetClass, str] | None = None) -> str:
-        """Returns "; did you mean 'BTC/USD' or 'BTC/USDT'?"; "" if no symbol is near."""
+    async def hint(
+        self,
+        symbol: str,
+        not_covered: Mapping[AssetClass, str] | None = None,
+        written: Callable[[Instrument], str] = str,
+    ) -> str:
+        """Returns "; did you mean 'BTC/USD' or 'BTC/USDT'?"; "" if no symbol is near. `written` spells a suggestion."""
         refused = not_covered or {}
         with suppress(OpenbellError):  # the store cannot be read: the error is told without suggestions
             bars = self._bars()
@@ -60,16 +65,16 @@ class SymbolAdvice:
             covered = [each for each in found if each.asset_class not in refused]
             if found and not covered:
                 return f"; {refused[found[0].asset_class]}"
-            return _asked(symbol, covered[:_SHOWN])
+            return _asked(symbol, covered[:_SHOWN], written)
         return ""
 
 
-def _asked(symbol: str, found: list[Instrument]) -> str:
+def _asked(symbol: str, found: list[Instrument], written: Callable[[Instrument], str] = str) -> str:
     """Returns the question; "" if the symbol that was asked for is among the found: its spelling is not what is wrong."""
     with suppress(InvalidSymbol):
         if parse(symbol) in found:
             return ""
-    return f"{_MARK}{' or '.join(repr(each.symbol) for each in found)}?" if found else ""
+    return f"{_MARK}{' or '.join(repr(written(each)) for each in found)}?" if found else ""
 
 
 def _by_name(text: str, known: Iterable[Instrument]) -> list[Instrument]:

@@ -130,6 +130,16 @@ def desk_symbols(instruments: Iterable[Instrument], exchange: str) -> tuple[Symb
     return tuple(sorted(found, key=lambda each: (each.type, each.symbol)))
 
 
+def full_symbol(instrument: Instrument, exchange: str = "") -> str:
+    """Returns an instrument as a well-known exchange lists it, such as BINANCE:BTCUSDT; its symbol if none does.
+
+    `exchange` is preferred if it lists the instrument.
+    """
+    listed = (found for each in (exchange, *EXCHANGES) if (found := _symbol(instrument, each)))
+    first = next(listed, None)
+    return first.full_symbol if first else instrument.symbol
+
+
 def _symbol(instrument: Instrument, exchange: str) -> Symbol | None:
     """Returns an instrument as a symbol of an exchange; None if the exchange does not list it."""
     kind = instrument.asset_class

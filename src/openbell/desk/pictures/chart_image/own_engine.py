@@ -19,6 +19,7 @@ from openbell.desk.bars.regular_bars import (
     without_extended_hours,
 )
 from openbell.desk.bars.service import RING, BarService
+from openbell.desk.pictures.chart_image.directory_lists import full_symbol
 from openbell.desk.pictures.chart_image.errors import ConfigRefused
 from openbell.desk.pictures.charts import check_drawable
 from openbell.desk.pictures.indicators import Evaluation, warm_up
@@ -95,7 +96,7 @@ class OwnEngine:
 
         if missing := undrawn(config):
             raise ConfigRefused([{"field": "studies", "message": f"{name} cannot be drawn here"} for name in missing])
-        instrument = await self._instrument(config)
+        instrument = await self.instrument(config.symbol)
         timeframe = CHART[config.interval]
         try:
             plots = requests_of(config)
@@ -114,14 +115,14 @@ class OwnEngine:
         facts = await bar_facts(self._bars(), shown.bars)
         return Drawn(data, DrawnBars(instrument, closed_at(shown.bars), facts), tuple(notes))
 
-    async def _instrument(self, config: ChartConfig) -> Instrument:
+    async def instrument(self, symbol: str) -> Instrument:
+        """Returns the instrument of a config's symbol. Raises `ConfigRefused` if this desk has no bars of it."""
         try:
-            return await self._bars().find(config.symbol)
+            return await self._bars().find(symbol)
         except (InvalidSymbol, UnknownSymbol):
-            hint = await self._advice.hint(config.symbol)
-            message = (
-                f"this desk has no bars of {config.symbol}: get_exchanges and get_symbols list what it can draw{hint}"
-            )
+            exchange = symbol.partition(":")[0]
+            hint = await self._advice.hint(symbol, written=lambda found: full_symbol(found, exchange))
+            message = f"this desk has no bars of {symbol}: get_exchanges and get_symbols list what it can draw{hint}"
             raise ConfigRefused([{"field": "symbol", "message": message}]) from None
 
 

@@ -18,7 +18,6 @@ from openbell.desk.pictures.chart_image.errors import KEY_VARIABLE, ConfigRefuse
 from openbell.desk.pictures.chart_image.own_engine import ENGINE, DrawnBars, OwnEngine
 from openbell.desk.pictures.chart_image.pictures import PATH, PictureStore
 from openbell.desk.quotes.arche import gateway_file
-from openbell.market.errors import InvalidSymbol, UnknownSymbol
 from openbell.stores.threads import Threads
 
 if TYPE_CHECKING:
@@ -149,10 +148,9 @@ class ChartImages:
         if self._draws_remotely:
             return None
         try:
-            await self._parts.bars().find(symbol)
-        except (InvalidSymbol, UnknownSymbol):
-            hint = await self._parts.advice.hint(symbol)
-            return f"this desk has no bars of {symbol}: get_symbols lists what it can draw{hint}"
+            await self.own.instrument(symbol)
+        except ConfigRefused as refused:
+            return refused.problems[0]["message"]
         return None
 
     async def generate(self, raw: object, form: str | None, *, store: bool, principal: str) -> Generated:
