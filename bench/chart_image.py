@@ -1,6 +1,6 @@
 """The server chart-image: times of whole calls in one process, and of a chart over HTTP at `openbell up`.
 
-The limits are those of the issue, far below the contract's table. The desk draws itself, from simulated bars.
+The limits are far below the contract's. The desk draws itself, from simulated bars.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A file of tests goes through its contract from the first row to the last, with t
 
 - `@row("text", …)` above a test: the test shows these rows;
 - `shown_by("text", "servers/test_x.py::test_y", …)`: tests elsewhere (paths from tests/) show the row;
-- `differs("text", "reason")`: the desk does it in another way on purpose. docs/conformance.md has the reason. A test of the
-  row, if there is one, shows what the desk does instead.
+- `differs("text", "reason")`: the desk does it in another way on purpose. docs/conformance.md has the reason; the test of
+  the row shows what the desk does instead.
 
 test_rows.py compares the files with the lists below.
 """

@@ -367,7 +367,10 @@ def test_a_parameter_is_the_same_number_in_every_tool(clients: dict[str, Client]
     """Whole numbers are 17 and not 17.0."""
     (best,) = data(clients["strategy"], "get_top_strategies", symbol=BTC, limit=1)["items"]
     wanted = {"strategy_id": best["strategy_id"], "symbol": BTC}
-    told = [
+    listed = data(clients["strategy-db"], "get_implementations", spec_id=best["name"], status="ALL")["items"]
+    (own,) = (each["parameters"] for each in listed if each["impl_id"] == best["strategy_id"])
+    assert any(isinstance(each, int) for each in own.values())
+    told = [json.dumps(own, sort_keys=True)] + [
         json.dumps(data(clients[server], tool, **wanted, **more)["parameters"], sort_keys=True)
         for server, tool, more in (
             ("strategy", "get_strategy_signal", {}),

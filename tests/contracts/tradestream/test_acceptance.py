@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import psutil
 from jsonschema import Draft202012Validator
 
 from tests.client import OPENBELL, Client
-from tests.contracts.rows import ROWS, differs, row, shown_by
+from tests.contracts.rows import ROWS, contract, differs, row, shown_by
 from tests.contracts.tradestream.agent import STANDARD_CODES, Agent
 from tests.contracts.tradestream.calls import SERVERS
 
@@ -109,6 +110,14 @@ differs(
     "the pools, `tests/servers/` and `tests/contracts/` the tests, `requirements-run.lock` the requirements. Servers are "
     "started by name, so that no user depends on these paths.",
 )
+
+
+@row("File structure services/mcp_servers/…")
+def test_what_takes_the_place_of_the_pages_files_is_there() -> None:
+    reason = contract("tradestream").reasons["File structure services/mcp_servers/…"]
+    paths = [each for each in re.findall(r"`([^`]+)`", reason) if each != "common/"]
+    assert len(paths) > 5
+    assert [each for each in paths if not (ROOT / each).exists()] == []
 
 
 @row("Dockerfile")

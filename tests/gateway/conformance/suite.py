@@ -106,8 +106,8 @@ CONTRACTS = """\
 ## The five contracts
 
 Every requirement of the five published contracts has a test in `tests/contracts/`: a file for each contract, its rows in the
-order of the contract. In the rows of this table the desk differs on purpose. A row that has neither a test nor a reason here
-fails.
+order of the contract. In the rows of this table the desk differs on purpose, and the test of the row shows what it
+does instead. A row without a test fails.
 
 ### Rows that differ, and why
 """
