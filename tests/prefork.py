@@ -81,7 +81,6 @@ class Process(subprocess.Popen[Any]):
             pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
             self._close_pipe_fds(*(asked[name] for name in pipes))  # type: ignore[attr-defined]
 
-
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         """Ends a process whose test has failed: waiting for it could take for ever."""
         if kind is not None:
