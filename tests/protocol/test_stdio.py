@@ -24,6 +24,7 @@ MODERN = {
     "io.modelcontextprotocol/clientCapabilities": {},
     "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
 }
+PING = {"jsonrpc": "2.0", "id": 7, "method": "ping"}
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
@@ -80,6 +81,12 @@ def test_a_handshake_may_follow_calls_that_came_before_it(tmp_path: Path) -> Non
         assert client.request("tools/list")["result"]["tools"]
         assert client.initialize("2025-11-25")["protocolVersion"] == "2025-11-25"
         assert client.call("check_market_status")["result"]["isError"] is False
+        client.initialize("2025-03-26")
+        client.send([PING])
+        answers: Any = client.receive()
+        assert answers == [{"jsonrpc": "2.0", "id": 7, "result": {}}], (
+            "the last handshake says whether there are batches"
+        )
         assert client.aside == []
 
 
@@ -134,20 +141,16 @@ def test_json_that_nothing_takes_is_answered_under_its_id(tmp_path: Path, value:
         assert client.request("ping")["result"] == {}
 
 
-def test_a_batch_of_the_revision_that_has_them_is_answered_with_one_array(tmp_path: Path) -> None:
-    def called(number: int, tool: str, **arguments: Any) -> dict[str, Any]:
-        return {
-            "jsonrpc": "2.0",
-            "id": number,
-            "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments},
-        }
+def called(number: int, tool: str, **arguments: Any) -> dict[str, Any]:
+    params = {"name": tool, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
 
-    ping = {"jsonrpc": "2.0", "id": 7, "method": "ping"}
+
+def test_a_batch_of_the_revision_that_has_them_is_answered_with_one_array(tmp_path: Path) -> None:
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     with Client(tmp_path) as client:
         client.initialize("2025-03-26")
-        client.send([called(5, "check_market_status"), note, ping, called(6, "get_signals", symbol="?")])
+        client.send([called(5, "check_market_status"), note, PING, called(6, "get_signals", symbol="?")])
         answers: Any = client.receive()
         assert {each["id"] for each in answers} == {5, 6, 7}
         by_id = {each["id"]: each for each in answers}
@@ -157,13 +160,24 @@ def test_a_batch_of_the_revision_that_has_them_is_answered_with_one_array(tmp_pa
         client.send([note])
         client.send([])
         assert "empty batch" in client.receive()["error"]["message"]
-        client.send([ping] * 51)
+        client.send([PING] * 51)
         assert "51 messages" in client.receive()["error"]["message"]
-        client.send([5, ping])
-        assert client.receive()["error"]["code"] == -32600
+        client.send([5, PING])
         answers = client.receive()
-        assert [each["id"] for each in answers] == [7]
+        assert [(each["id"], each.get("error", {}).get("code")) for each in answers] == [(None, -32600), (7, None)]
+        client.send([5])
+        answers = client.receive()
+        assert [each["error"]["code"] for each in answers] == [-32600]
         assert client.request("ping")["result"] == {}
+
+
+def test_a_batch_that_cancels_a_request_of_its_own_answers_the_others(tmp_path: Path) -> None:
+    cancels = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
+    with Client(tmp_path, command=[*OPENBELL, "mcp", "chartgen", "--trade"]) as client:
+        client.initialize("2025-03-26")
+        client.send([called(5, "get_notifications", wait_s=9), PING, cancels])
+        answers: Any = client.receive()
+        assert [each["id"] for each in answers] == [7]
 
 
 def test_a_notification_never_gets_a_reply(tmp_path: Path) -> None:

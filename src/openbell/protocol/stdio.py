@@ -111,7 +111,7 @@ def _line(message: types.JSONRPCMessage) -> bytes:
 class _Batch:
     """The responses of a batch that are known so far."""
 
-    waiting: set[types.RequestId]
+    waiting: set[types.RequestId] = field(default_factory=set)
     """The ids of its requests that have no response yet."""
     bodies: list[bytes] = field(default_factory=list)
     answered: list[types.RequestId] = field(default_factory=list)
@@ -149,14 +149,15 @@ class _Output:
         finally:
             self._pending.end(answered)
 
-    def expect(self, batch: _Batch) -> None:
+    async def expect(self, batch: _Batch) -> None:
         """Hold the responses of a batch until the last of them is known."""
         self._batches.append(batch)
+        await self.settle(None)
 
-    async def settle(self, request: types.RequestId) -> None:
+    async def settle(self, request: types.RequestId | None) -> None:
         """Note that a request of a batch waits no longer; one that was cancelled gets no response."""
         for batch in self._batches:
-            batch.waiting.discard(request)
+            batch.waiting -= {request}
         for batch in [each for each in self._batches if not each.waiting]:
             self._batches.remove(batch)
             if batch.bodies:
@@ -176,14 +177,17 @@ class _Output:
         for each in answered:
             await self._replies.sent(each)
 
-    async def refuse(self, code: int, message: str, request: Any = None) -> None:
-        """Write an error response. Its id is null if an unanswered request has the same id."""
+    async def refuse(self, code: int, message: str, request: Any = None, batch: _Batch | None = None) -> None:
+        """Write an error response, or add it to a batch's. Its id is null if an unanswered request has the same id."""
         if self._pending.uses(request):
             message = f"{message}; the id {json.dumps(request)} is in use by a request that is not yet answered"
             request = None
-        error = {"jsonrpc": "2.0", "id": request, "error": {"code": code, "message": message}}
+        error = to_json({"jsonrpc": "2.0", "id": request, "error": {"code": code, "message": message}})
+        if batch is not None:
+            batch.bodies.append(error)
+            return
         try:
-            await self._write(to_json(error) + b"\n")
+            await self._write(error + b"\n")
         except (BrokenPipeError, ConnectionResetError):
             return
         except OSError as failure:
@@ -216,7 +220,7 @@ class _Input:
         self._held: types.JSONRPCMessage | None = None
         """The first request of a client that has left out the handshake, until that is done."""
         self._revision = ""
-        """The revision that the client asks for in its handshake."""
+        """The revision that the client has asked for in its last handshake."""
         self._batched: deque[types.JSONRPCMessage] = deque()
         """Messages of a batch that were not returned yet."""
 
@@ -268,13 +272,13 @@ class _Input:
 
     def _after_handshake(self, message: types.JSONRPCMessage) -> types.JSONRPCMessage:
         """Returns the message, or a handshake that must come before it."""
-        if self._opened or not isinstance(message, types.JSONRPCRequest) or message.method == "ping":
+        if not isinstance(message, types.JSONRPCRequest) or message.method == "ping":
             return message
-        self._opened = True
-        envelope = (message.params or {}).get("_meta")
-        if message.method == "initialize":
+        if begins := message.method == "initialize":
             self._revision = str((message.params or {}).get("protocolVersion"))
-        if message.method == "initialize" or (isinstance(envelope, dict) and PROTOCOL_VERSION_META_KEY in envelope):
+        envelope = (message.params or {}).get("_meta")
+        opened, self._opened = self._opened, True
+        if opened or begins or (isinstance(envelope, dict) and PROTOCOL_VERSION_META_KEY in envelope):
             return message
         self._held = message
         client = {"name": "unknown", "version": "0"}
@@ -297,24 +301,29 @@ class _Input:
         elif refusal := wrong(value, self._revision):
             await self._output.refuse(INVALID_REQUEST, refusal)
         else:
-            found = [each for part in value if (each := await self._message(part)) is not None]
-            self._output.expect(_Batch({each.id for each in found if isinstance(each, types.JSONRPCRequest)}))
+            batch = _Batch()
+            found = [each for part in value if (each := await self._message(part, batch)) is not None]
+            requests = [each.id for each in found if isinstance(each, types.JSONRPCRequest)]
+            batch.waiting |= {
+                each for each in requests if self._pending.uses(each)
+            }  # not what the batch itself cancels
+            await self._output.expect(batch)
             self._batched.extend(found)
 
-    async def _message(self, value: Any) -> types.JSONRPCMessage | None:
-        """Returns JSON as a message, or None if it was answered with an error."""
+    async def _message(self, value: Any, batch: _Batch | None = None) -> types.JSONRPCMessage | None:
+        """Returns JSON as a message, alone or of a batch; None if it was answered with an error."""
         try:
             message = types.jsonrpc_message_adapter.validate_python(value, by_name=False)
         except ValidationError:
-            await self._explain(value)
+            await self._explain(value, batch)
             return None
         if isinstance(message, types.JSONRPCNotification) and "id" in value:
             # The SDK's types accept a request with an invalid id as a notification, which would get no reply.
-            await self._explain(value)
+            await self._explain(value, batch)
             return None
         if isinstance(message, types.JSONRPCRequest):
             if self._pending.uses(message.id):
-                await self._output.refuse(INVALID_REQUEST, "Invalid Request: not processed", message.id)
+                await self._output.refuse(INVALID_REQUEST, "Invalid Request: not processed", message.id, batch)
                 return None
             self._pending.begin(message.id)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
@@ -343,7 +352,7 @@ class _Input:
         )
         await self._output.refuse(INVALID_REQUEST, text, json.loads(head["id"]))
 
-    async def _explain(self, value: Any) -> None:
+    async def _explain(self, value: Any, batch: _Batch | None) -> None:
         """Answer JSON that is not a message with an error that names the reason."""
         if isinstance(value, dict) and "method" in value and "id" not in value:
             # It was meant as a notification, and notifications never get a reply.
@@ -351,7 +360,7 @@ class _Input:
             return
         given = value.get("id") if isinstance(value, dict) else None
         request = given if isinstance(given, str | int) and not isinstance(given, bool) else None
-        await self._output.refuse(INVALID_REQUEST, "Invalid Request: not a JSON-RPC 2.0 message", request)
+        await self._output.refuse(INVALID_REQUEST, "Invalid Request: not a JSON-RPC 2.0 message", request, batch)
 
     async def aclose(self) -> None:
         """Does nothing: the reader closes itself."""
