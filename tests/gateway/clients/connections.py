@@ -82,6 +82,8 @@ class Answered(TypedDict):
 
     is_error: bool
     text: str
+    structured: bool
+    """True if the server has sent structuredContent, whether or not the client shows it."""
     code: int | None
     """The code of a JSON-RPC error."""
 
@@ -209,6 +211,7 @@ def check(found: list[Seen], servers: list[Connection]) -> None:
         assert each["tools"] == list(load(each["name"]).by_name), each
         (answer,) = each["answers"]
         assert answer["is_error"] is CALLS[each["name"]][2], each
+        assert answer["structured"] is not answer["is_error"], each
         assert json.loads(answer["text"]), each
 
 

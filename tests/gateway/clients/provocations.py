@@ -72,6 +72,7 @@ SENTENCES: dict[str, str] = {
     "OrderError": "^no order 'x'|stale price",
     "BrokerError": "^Alpaca does not answer",
     "NoSuchAlert": "^no alert 'x'",
+    "ConfigRefused": "^Invalid configuration",
     "VendorError": r"^Invalid API key\. Check CHART_IMG_API_KEY|^Rate limit exceeded\. Try again in 7 seconds\.",
 }
 """chartgen's and chart-image's errors have no code: how an agent tells them apart, by the name of the declared class."""
@@ -173,6 +174,7 @@ _PROVOKED: list[tuple[str, str, str, dict[str, Any], str | int]] = [
     ("broken", "arche", "quotes.historical", {**_RANGE, "tickers": [AAPL]}, "MARKET_DATA_UNAVAILABLE"),
     ("of a quotes API", "arche", "system.health", {}, "UNAUTHENTICATED"),
     ("stored", "chart-image", "generate_chart_image", {"config": {**_DRAWN, "symbol": "?"}}, "InvalidSymbol"),
+    ("stored", "chart-image", "generate_chart_image", {"config": {**_DRAWN, "interval": "9z"}}, "ConfigRefused"),
     (
         "stored",
         "chart-image",
@@ -278,6 +280,7 @@ def provocations() -> list[Provocation]:
     found = [Provocation(*each) for each in _PROVOKED]
     for server in NAMES:
         service = load(server)
+        found.append(Provocation("stored", server, "no_such_tool", {}, service.dialect.unknown_tool))
         for tool in service.tools:
             code = _REFUSED_ARGUMENT.get(server, "INVALID_PARAMETER")
             found.append(Provocation("stored", server, tool.name, _UNKNOWN, code))

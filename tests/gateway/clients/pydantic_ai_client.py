@@ -24,17 +24,32 @@ def transport_of(server: dict[str, Any], transport: str) -> Any:
     return StdioTransport(program, arguments, env=server["environment"], keep_alive=False)
 
 
-async def call(toolset: Any, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def watch(client: Any) -> list[bool]:
+    """Note of each result whether it has structuredContent, which pydantic-ai does not tell of errors."""
+    call_tool, noted = client.call_tool, []
+
+    async def noting(*given: Any, **more: Any) -> Any:
+        found = await call_tool(*given, **more)
+        noted.append(found.structured_content is not None)
+        return found
+
+    client.call_tool = noting
+    return noted
+
+
+async def call(toolset: Any, noted: list[bool], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    noted.clear()
     try:
         found = await toolset.direct_call_tool(tool, arguments)
     except ModelRetry as refused:  # what a model reads of an error
         code = refused.__cause__.error.code if isinstance(refused.__cause__, MCPError) else None
-        return {"is_error": True, "text": str(refused), "code": code}
-    return {"is_error": False, "text": json.dumps(found, default=str), "code": None}
+        return {"is_error": True, "text": str(refused), "structured": noted == [True], "code": code}
+    return {"is_error": False, "text": json.dumps(found, default=str), "structured": noted == [True], "code": None}
 
 
 async def see(server: dict[str, Any], transport: str, era: str) -> dict[str, Any]:
     client: Any = Client(transport_of(server, transport), mode=MODES[era])
+    noted = watch(client)
     async with MCPToolset(client) as toolset:
         tools = await toolset.list_tools()
         return {
@@ -43,7 +58,7 @@ async def see(server: dict[str, Any], transport: str, era: str) -> dict[str, Any
             "era": era,
             "revision": client.protocol_version,
             "tools": [tool.name for tool in tools],
-            "answers": [await call(toolset, each["tool"], each["arguments"]) for each in server["calls"]],
+            "answers": [await call(toolset, noted, each["tool"], each["arguments"]) for each in server["calls"]],
         }
 
 

@@ -144,8 +144,11 @@ def check(found: list[Seen]) -> None:
 
 
 def is_read(answer: Answered, wanted: str | int) -> bool:
-    """True if an agent finds the code and a message, or the sentence of an error without a code."""
-    if not answer["is_error"] or not answer["text"].strip():
+    """True if an agent finds the code and a message, or the sentence of an error without a code, as text alone.
+
+    Version 1 of the TypeScript SDK throws its own error instead, if there is structuredContent; later clients would not.
+    """
+    if not answer["is_error"] or answer["structured"] or not answer["text"].strip():
         return False
     if answer["code"] is not None:
         return answer["code"] == wanted
@@ -161,8 +164,8 @@ def is_read(answer: Answered, wanted: str | int) -> bool:
 
 
 def routed(servers: dict[tuple[str, str], Connection], eras: Sequence[str]) -> list[Connection]:
-    """Every server over stdio in each of these eras, and over HTTP in both."""
-    routes = [*(("stdio", era) for era in eras), *(("http", era) for era in ERAS)]
+    """Every server over stdio and over HTTP, in each of these eras."""
+    routes = [(transport, era) for transport in ("stdio", "http") for era in eras]
     return [Connection(**{**each, "routes": routes}) for each in servers.values()]
 
 

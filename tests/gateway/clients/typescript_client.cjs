@@ -29,9 +29,10 @@ async function call(client, { tool, arguments: given }) {
   try {
     const result = await client.callTool({ name: tool, arguments: given });
     const text = result.content.filter((block) => block.type === "text").map((block) => block.text)[0] ?? "";
-    return { is_error: Boolean(result.isError), text, code: null };
+    const structured = result.structuredContent !== undefined;
+    return { is_error: Boolean(result.isError), text, structured, code: null };
   } catch (error) {
-    return { is_error: true, text: error.message, code: error.code ?? 0 };
+    return { is_error: true, text: error.message, structured: false, code: error.code ?? 0 };
   }
 }
 

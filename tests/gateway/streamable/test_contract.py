@@ -277,6 +277,15 @@ def test_chart_signals_is_served_only_by_setting(tmp_path: Path) -> None:
         assert gateway.post(PING, path="/strategy/mcp").status == 200
 
 
+def test_an_unknown_tool_is_an_error_that_clients_read(tmp_path: Path) -> None:
+    """The contract's code is that of unknown methods, for which the newest revision wants 404: clients skip such a body."""
+    with Inside(tmp_path, CHART_SIGNALS_HTTP="1") as gateway:
+        for method, name, status in (("tools/call", "no_such_tool", 200), ("no/such/method", None, 404)):
+            body, headers = modern(method, {"name": name} if name else None), modern_headers(method, name)
+            answer = gateway.post(body, path="/chart-signals/mcp", **headers)
+            assert (answer.status, answer.json["error"]["code"]) == (status, -32601)
+
+
 @pytest.mark.parametrize("method", ["DELETE", "PUT", "HEAD", "PATCH", "OPTIONS", "TRACE", "PROPFIND"])
 def test_other_methods_get_405_and_the_allowed_ones(up: Up, method: str) -> None:
     answer = up.request(method)

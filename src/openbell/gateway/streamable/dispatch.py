@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp.server.connection import Connection
 from mcp.server.runner import modern_error_data, serve_one
-from mcp_types import SERVER_INFO_META_KEY, ErrorData
+from mcp_types import METHOD_NOT_FOUND, SERVER_INFO_META_KEY, ErrorData
 
 from openbell.gateway.calls import Calls, CallWatch, HttpCall, tool_call
 from openbell.gateway.cancel_scope import Interruption
@@ -73,9 +73,10 @@ class Dispatcher:
             return
         if self._runner is not None and messages.is_plain_call(message):
             work = self._call(self._runner, name, message["params"].get("arguments") or {}, exchange)
-            outcome = await self._answer(exchange, work, soft, post.receive, wire.tool_response)
+            outcome = await self._answer(exchange, work, soft, post.receive, wire.tool_response, is_call=True)
         else:
-            outcome = await self._answer(exchange, self._serve(message, exchange, client), soft, post.receive)
+            work = self._serve(message, exchange, client)
+            outcome = await self._answer(exchange, work, soft, post.receive, is_call=True)
         self._calls.record(post.scope, principal, call, outcome, began)
 
     def _serve(
@@ -103,8 +104,13 @@ class Dispatcher:
         soft: ClientState | None,
         receive: wire.Receive,
         written: Callable[[Any, dict[str, Any]], bytes] = wire.response,
+        *,
+        is_call: bool = False,
     ) -> str:
-        """Run a handler and send its result, as `written` returns it for a request id; returns the outcome."""
+        """Run a handler and send its result, as `written` returns it for a request id; returns the outcome.
+
+        `is_call`: the request calls a tool. Clients do not read the body of a 404, which is for unknown methods.
+        """
         interruption, gone = Interruption(), asyncio.Event()
 
         async def while_slow() -> None:
@@ -132,9 +138,8 @@ class Dispatcher:
         if error is None:
             await exchange.finish(written(number, result))
         else:
-            await exchange.finish(
-                _error(number, error), revision_2026_07.status_of(error.code) if exchange.modern else 200
-            )
+            plain = not exchange.modern or (is_call and error.code == METHOD_NOT_FOUND)
+            await exchange.finish(_error(number, error), 200 if plain else revision_2026_07.status_of(error.code))
         if gone.is_set() and not exchange.is_logged:
             exchange.session.replies.discard(number)
         else:
