@@ -136,7 +136,7 @@ class SubmitInput(Arguments):
     model_config = ConfigDict(json_schema_extra={"required": list(_REQUIRED)})
 
     name: Annotated[Any, Field(description="letters, digits, _", json_schema_extra=_text)] = None
-    description: Annotated[str | Absent, Field(json_schema_extra=without_default)] = None
+    description: Annotated[Any, Field(json_schema_extra=_text)] = None
     indicators: Annotated[
         Any,
         Field(description='[{"id": "fast", "type": "EMA", "params": {"length": 9}}]', json_schema_extra=_parts),

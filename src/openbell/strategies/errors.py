@@ -63,7 +63,8 @@ class SpecRefused(InputError):
     def __init__(self, name: str, problems: Sequence[SpecProblem]) -> None:
         shown = "; ".join(str(each) for each in problems[:5])
         more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
-        super().__init__(f"spec {name[:80]!r} is refused: {shown}{more}", name=name[:80])
+        named = f"spec {name[:80]!r}" if name else "the spec"
+        super().__init__(f"{named} is refused: {shown}{more}", name=name[:80])
         self.problems = tuple(problems)
 
 

@@ -158,6 +158,7 @@ def test_a_spec_with_malformed_conditions_is_invalid_conditions(strategy_db: Age
 def test_a_spec_of_another_shape_is_schema_validation_error(strategy_db: Agent) -> None:
     assert strategy_db.code("submit_new_spec", **spec("NEW", parameters=[{"name": "n"}])) == "SCHEMA_VALIDATION_ERROR"
     assert strategy_db.code("submit_new_spec", **without(spec("NEW"), "parameters")) == "SCHEMA_VALIDATION_ERROR"
+    assert strategy_db.code("submit_new_spec", **spec("NEW", description=5)) == "SCHEMA_VALIDATION_ERROR"
 
 
 @row("submit_new_spec: DATABASE_ERROR")

@@ -122,8 +122,8 @@ class WatchedShape(TypedDict):
     """One line of the watchlist."""
 
     symbol: str
-    price: Exact | None
-    rsi: Computed | None
+    price: Annotated[Exact | None, Field(description="null until there are enough bars for signals")]
+    rsi: Annotated[Computed | None, Field(description="null as price")]
     signals: list[str]
     change_day_pct: NotRequired[Annotated[Computed | None, Field(description="since the previous close")]]
     price_time: NotRequired[Annotated[str, Field(description="when the bar of the price ended")]]

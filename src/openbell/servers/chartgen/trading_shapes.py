@@ -122,7 +122,7 @@ class HeldPositionShape(Opened):
     current_price: Annotated[str | None, Field(description="null if there is none; note says why")]
     price_time: Annotated[str | None, Field(description="when the bar of that price ended")]
     session: Annotated[str, Field(description="of its market")]
-    unrealized_pnl: str | None
+    unrealized_pnl: Annotated[str | None, Field(description="null as current_price")]
     note: NotRequired[str]
 
 
