@@ -20,6 +20,7 @@ from sqlalchemy import Connection, func, insert, select, text
 
 from openbell.market.clock import FixedClock
 from openbell.market.errors import LeaseHeld, LeaseLost, StoreError
+from openbell.stores.fair_queue import CALLER
 from openbell.stores.leases import this_process
 from openbell.stores.port import Lease
 from openbell.stores.records import leases
@@ -239,6 +240,29 @@ class RecordsContract:
                 assert noted
                 assert noted.seq == 50
                 assert len(await records.read(rows)) == 50
+
+        run(main)
+
+    @pytest.mark.parametrize("writing", [True, False], ids=["writes", "reads"])
+    def test_a_flood_of_one_principal_leaves_a_turn_for_another(self, place: Place, writing: bool) -> None:
+        """Whatever one has queued, another one is served among the next few."""
+        done: list[str] = []
+
+        async def main() -> None:
+            async with place.opened() as records:
+                await records.write(put("first"))
+
+                async def ask(principal: str, number: int) -> None:
+                    CALLER.set(principal)
+                    await (records.write(put(f"{principal}{number}")) if writing else records.read(rows))
+                    done.append(principal)
+
+                flood = [asyncio.create_task(ask("alice", number)) for number in range(60)]
+                await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
+                before = len(done)
+                await ask("bob", 0)
+                assert done.index("bob") - before < 20
+                await asyncio.gather(*flood)
 
         run(main)
 

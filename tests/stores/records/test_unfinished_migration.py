@@ -86,4 +86,5 @@ def test_a_read_that_has_begun_does_not_see_the_file_before_its_tables(place: Pl
 
 def _migrates(records: Records) -> bool:
     """Returns True if a write waits for the lock of the other process."""
-    return records.database._writers._work_queue.empty() and bool(records.database._writers._threads)  # type: ignore[attr-defined]
+    executor = records.database._writers._executor  # type: ignore[attr-defined]
+    return executor._work_queue.empty() and bool(executor._threads)

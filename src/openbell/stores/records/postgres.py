@@ -12,7 +12,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Hashable
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from openbell.market.errors import SettingsError, StoreError, StoreTimeout
+from openbell.stores.fair_queue import CALLER, FairQueue
 from openbell.stores.records import failures, postgres_transactions
 from openbell.stores.records import schema as schemas
 from openbell.stores.records.postgres_transactions import CommitListener, announce
@@ -86,8 +87,10 @@ class PostgresDatabase:
         self._idle: deque[tuple[float, AsyncConnection]] = deque()
         self._free = asyncio.Semaphore(pool.most)
         self._busy = 0
+        # Principals are served in turn.
+        self._reading = FairQueue(pool.most, pool.most)
         # One writer of a process at a time: others would only hold connections while they wait for the lock.
-        self._writer = asyncio.Lock()
+        self._writing = FairQueue(1, 1)
         self._made_schema = False
         self._closed = False
         self._sweeper: asyncio.Task[None] | None = None
@@ -111,7 +114,7 @@ class PostgresDatabase:
             raise
 
     async def _run(self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None) -> T:
-        async with self._writer if writing else nullcontext():
+        async with (self._writing if writing else self._reading).place(CALLER.get()):
             result = await self._transaction(work, writing=writing)
         if then is not None:
             await asyncio.to_thread(then, result)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Hashable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -24,9 +22,12 @@ from sqlalchemy.util import LRUCache
 from openbell.market.errors import StoreError
 from openbell.stores.records import failures, schema
 from openbell.stores.sqlite_connections import FileVersion, connect, connect_durably, file_identity
+from openbell.stores.threads import Threads
 
 T = TypeVar("T")
 _THREADS = 4
+_WRITING = 2
+"""Threads that write for one principal at once: one is in its transaction while the other notes the head of its own."""
 _FOREIGN_KEYS = "foreign_keys = ON"
 
 log = logging.getLogger(__name__)
@@ -36,7 +37,8 @@ class SqliteDatabase:
     """WAL mode with full synchronisation: a commit survives kill −9 and power loss.
 
     Readers and writers have threads of their own, so that neither a slow disk blocks the event loop nor writers block
-    readers. The file holds orders: a damaged file is never set aside, and a removed one is never created again.
+    readers; both serve principals in turn. The file holds orders: a damaged file is never set aside, and a removed one is
+    never created again.
     """
 
     source = "sqlite"
@@ -54,8 +56,8 @@ class SqliteDatabase:
         self._engine: Engine | None = None
         self._closed = False
         self._has_tables = False
-        self._readers = ThreadPoolExecutor(_THREADS, "records-read")
-        self._writers = ThreadPoolExecutor(_THREADS, "records-write")
+        self._readers = Threads("records-read", _THREADS, _THREADS - 1)
+        self._writers = Threads("records-write", _THREADS, _WRITING)
         # Writers of one process wait for this lock, which is fair and fast; SQLite's own lock is polled.
         self._writer = threading.Lock()
         self._opening = threading.Lock()
@@ -67,7 +69,7 @@ class SqliteDatabase:
         if self._closed:
             raise StoreError(f"{self.path} was closed")
         threads = self._writers if writing else self._readers
-        return await asyncio.get_running_loop().run_in_executor(threads, self.run_here, work, writing, then)
+        return await threads.run(self.run_here, work, writing, then)
 
     def run_here(self, work: Callable[[Connection], T], writing: bool, then: Callable[[T], None] | None = None) -> T:
         """The same in the calling thread."""
@@ -105,7 +107,7 @@ class SqliteDatabase:
         """Wait for the threads, then close all connections."""
         self._closed = True
         for threads in (self._readers, self._writers):
-            await asyncio.to_thread(threads.shutdown)
+            await threads.close()
         if self._engine is not None:
             self._engine.dispose()
         self._version.close()
