@@ -87,9 +87,11 @@ async def get_recent_decisions(call: Call, given: RecentInput) -> Result[Decisio
         call.principal, given.limit, given.offset, given.symbol, action
     )
     most = LONGEST_REASONING if given.limit == 1 else _longest_shown([len(row["reasoning"]) for row in rows])
+    # In a thread: a page may have a megabyte and a half of characters to clean.
+    items = await call.desk.threads.run(lambda: [_shown(row, most) for row in rows])
     return Result(
         {
-            "items": [_shown(row, most) for row in rows],
+            "items": items,
             "pagination": pagination(given.offset, given.limit, total),
         }
     )

@@ -94,6 +94,17 @@ async def test_attack_large_decisions_end_at_the_quota_of_bytes(tmp_path: Path) 
 
 
 @pytest.mark.anyio
+async def test_attack_pages_of_large_decisions_are_read_without_what_they_do_not_show(tmp_path: Path) -> None:
+    """A page of 100 decisions may rest on 25 MB of tool calls."""
+    async with desk_of(tmp_path) as desk:
+        assert not (
+            await ask(desk, "decisions", "save_decision", WRITER, **DECISION, tool_calls=["x" * 250_000])
+        ).is_error
+        rows, _ = await desk.trading.decisions.recent(WRITER.subject, 100, 0, None, None)
+        assert len(json.dumps([dict(row) for row in rows])) < 1_000
+
+
+@pytest.mark.anyio
 async def test_attack_stored_pictures_end_at_the_quota_and_others_store_theirs(tmp_path: Path) -> None:
     async with desk_of(tmp_path, QUOTA_PICTURES="1") as desk:
         pictures = desk.chart_images.pictures

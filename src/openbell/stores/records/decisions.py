@@ -20,7 +20,10 @@ def recent(
     symbol: str | None,
     action: str | None,
 ) -> tuple[list[Mapping[str, Any]], int]:
-    """A page of a principal's decisions, latest first, and how many there are in total."""
+    """A page of a principal's decisions, latest first, and how many there are in total.
+
+    Without `tool_calls`, which no result shows: a page of them may have 25 MB, and reading it would stop all threads.
+    """
     wanted = decisions.c.principal == principal
     if view.until is not None:
         wanted &= decisions.c.created_at <= view.until  # a decision is written once, at that time
@@ -29,7 +32,8 @@ def recent(
     if action is not None:
         wanted &= decisions.c.action == action
     total = view.execute(select(func.count()).select_from(decisions).where(wanted)).scalar_one()
-    newest = select(decisions).where(wanted).order_by(decisions.c.created_at.desc(), decisions.c.seq.desc())
+    shown = [column for column in decisions.c if column is not decisions.c.tool_calls]
+    newest = select(*shown).where(wanted).order_by(decisions.c.created_at.desc(), decisions.c.seq.desc())
     rows = view.execute(newest.limit(limit).offset(offset))
     return [row._asdict() for row in rows], int(total)
 
