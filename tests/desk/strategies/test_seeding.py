@@ -228,27 +228,32 @@ async def test_corrected_bars_are_noticed_soon(home: Path, quick_search: None, m
 
 
 @awaited
-async def test_principals_and_the_background_share_one_search_of_canonical_specs(
+async def test_each_principal_waits_for_its_own_search_of_canonical_specs_or_for_that_of_the_background(
     tmp_path: Path, quick_search: None
 ) -> None:
-    def as_principal(name: str, specs_of: str) -> asyncio.Task[int]:
+    """A search that another principal has begun waits in that one's queue, which may be long."""
+
+    def as_principal(name: str, specs_of: str, on: Series | None = None) -> asyncio.Task[int]:
         context = copy_context()
         context.run(CALLER.set, name)
-        return context.run(service.begin, specs_of, series)
+        return context.run(service.begin, specs_of, on or series)
 
     imported(tmp_path / "home")
     async with bench_as_found(tmp_path / "home", FEED="none") as desk:
         service, series = desk.desk.strategies.searching, Series(parse(BTC), Timeframe.D1)
         await desk.ask("strategy-db", "submit_new_spec", **BUYS_LOW)
-        running = as_principal("alice", EVERYONE)
-        assert running is as_principal("bob", EVERYONE)
-        assert running is service.begin(EVERYONE, series)
-        assert running is not as_principal("bob", "bob"), "its own specs are nobody else's"
-        progress = await found_before(running, lambda: service.progress("bob", series))
+        alice, bob = as_principal("alice", EVERYONE), as_principal("bob", EVERYONE)
+        assert alice is not bob and alice is as_principal("alice", EVERYONE)
+        assert bob is not as_principal("bob", "bob"), "its own specs are nobody else's"
+        progress = await found_before(bob, lambda: service.progress("bob", series))
         assert progress.total == len(specs.canonical_specs())
-        assert service.is_running("carol", series)
-        assert await running == progress.total
+        assert not service.is_running("carol", series)
+        assert await alice == await bob == progress.total
+        found = await service.implementations("carol", symbol=BTC)
+        assert len({each.spec_id for each in found}) == len(found) > 0, "what was found twice is recorded once"
         assert await service.ensure("carol", series) == 0, "what was found belongs to everybody"
+        other = Series(parse(BTC), Timeframe.H1)
+        assert as_principal("", EVERYONE, other) is as_principal("carol", EVERYONE, other), "the desk is at work on it"
 
 
 async def found_before(running: asyncio.Task[int], look: Callable[[], T | None]) -> T:

@@ -116,17 +116,21 @@ class GrpcBacktester:
         from openbell.backtest.wire.methods import method_of
 
         method = method_of(job)
-        request = await asyncio.to_thread(lambda: method.to_request(job).SerializeToString())
+        async with self._queue.place(CALLER.get()):  # also for the threads that convert messages
+            request = await asyncio.to_thread(lambda: method.to_request(job).SerializeToString())
+            self._check_size(request)
+            async with self._connected() as channel:
+                response = await self._call(channel, method, request, progress)
+            result: T = await asyncio.to_thread(method.to_result, job, response.result)
+        return result
+
+    def _check_size(self, request: bytes) -> None:
         most = self._settings.backtester_message_mb
         if len(request) > most * MEGABYTE:
             raise InvalidParameter(
                 f"the request has {len(request) / MEGABYTE:.1f} MB, and the most is {most}: use fewer bars, or set "
                 f"OPENBELL_BACKTESTER_MESSAGE_MB (at most {MOST_MESSAGE_MB}) and --max-message-mb of the service"
             )
-        async with self._queue.place(CALLER.get()), self._connected() as channel:
-            response = await self._call(channel, method, request, progress)
-        result: T = await asyncio.to_thread(method.to_result, job, response.result)
-        return result
 
     async def _call(self, channel: Any, method: Method, request: bytes, progress: Progress | None) -> Any:
         """Returns the response with the result."""

@@ -24,10 +24,14 @@ from openbell.desk.research.strategies.specs import KnownSpec
 from openbell.desk.research.workers import Workers
 from openbell.market.errors import DataError, Refused, UnknownSymbol
 from openbell.market.series import Series
+from openbell.stores.fair_queue import CALLER
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.records import Records
 from openbell.strategies.consensus import Action, Vote
 from openbell.strategies.implementations import Implementation, ImplementationStatus
+
+_Key = tuple[str, frozenset[str]]
+"""A principal, and the implementations whose figures are computed for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +80,8 @@ class FigureService:
         self._writes = writes
         self._computed: dict[str, tuple[object, StrategyFigures]] = {}
         """By implementation, with the bars that they were computed from."""
-        self._behind: dict[frozenset[str], tuple[asyncio.Task[None], dict[str, StrategyFigures], set[str]]] = {}
-        """What is computed in the background, its figures so far, and its symbols, by the implementations."""
+        self._behind: dict[_Key, tuple[asyncio.Task[None], dict[str, StrategyFigures], set[str]]] = {}
+        """What is computed in the background, its figures so far, and its symbols."""
         records.on_replaced.append(self._computed.clear)
 
     async def of(
@@ -100,7 +104,8 @@ class FigureService:
         """
         if seconds is None:
             return await self.of(wanted, specs), True
-        key = frozenset(each.id for each in wanted)
+        # Of each principal: the task waits in the queue of the one that has begun it.
+        key = CALLER.get(), frozenset(each.id for each in wanted)
         if key not in self._behind:
             found: dict[str, StrategyFigures] = {}
             task = asyncio.create_task(self._add(found, wanted, specs, self._workers), name="figures")
@@ -116,7 +121,7 @@ class FigureService:
         """Returns True while figures of a symbol are computed in the background."""
         return any(symbol in symbols for _, _, symbols in self._behind.values())
 
-    def _ended(self, key: frozenset[str], task: asyncio.Task[None]) -> None:
+    def _ended(self, key: _Key, task: asyncio.Task[None]) -> None:
         self._behind.pop(key, None)
         if not task.cancelled():
             task.exception()  # retrieved, so that asyncio does not log it; the next call raises it again

@@ -27,7 +27,7 @@ from openbell.desk.research.strategies.specs import KnownSpec, SpecService, cano
 from openbell.desk.research.workers import Workers
 from openbell.market.errors import Refused
 from openbell.market.series import Series
-from openbell.stores.fair_queue import own_context
+from openbell.stores.fair_queue import CALLER
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
@@ -41,8 +41,8 @@ _AT_ONCE = 20
 """Specs that are tried in one call of a worker: the progress of a search is known after each."""
 
 
-_Key = tuple[Series, str]
-"""A series, and whose specs are searched there."""
+_Key = tuple[Series, str, str]
+"""A series, whose specs are searched there, and who has asked; empty for the desk itself."""
 
 
 class Progress(NamedTuple):
@@ -121,14 +121,13 @@ class SearchService:
     def begin(self, principal: str, series: Series, workers: Workers | None = None) -> asyncio.Task[int]:
         """Start to search a series for canonical specs, or for those of a principal; returns the task.
 
-        A search of canonical specs serves everybody: it runs as the desk's own work, whoever has asked first.
+        A search of canonical specs serves everybody, but each principal that asks for one waits in its own queue. One that
+        the desk itself has begun is at work already: nobody begins another.
         """
-        key = (series, principal)
-        task = self._running.get(key)
+        own, key = (series, principal, ""), (series, principal, CALLER.get())
+        task = self._running.get(own) or self._running.get(key)
         if task is None:
-            task = asyncio.create_task(
-                self._ensure(key, workers or self._workers), context=own_context() if principal == EVERYONE else None
-            )
+            task = asyncio.create_task(self._ensure(key, workers or self._workers))
             self._running[key] = task
             task.add_done_callback(lambda done: self._ended(key, done))
         return task
@@ -156,7 +155,7 @@ class SearchService:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _ensure(self, key: _Key, workers: Workers) -> int:
-        series, principal = key
+        series, principal, _ = key
         workers.prepare(search.__module__)
         wanted = await self._wanted(principal, series)
         if not wanted.specs or len(wanted.stretch.bars) < FEWEST_BARS:
@@ -228,7 +227,7 @@ class SearchService:
 
 def _keys(series: Series, principal: str) -> list[_Key]:
     """Returns the keys of the searches that a principal waits for: of canonical specs and of its own."""
-    return [(series, each) for each in {EVERYONE, principal}]
+    return [(series, each, by) for each in {EVERYONE, principal} for by in ("", principal)]
 
 
 def _known(view: View, place: SearchKey) -> tuple[Known, Known]:
