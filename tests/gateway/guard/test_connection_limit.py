@@ -98,6 +98,19 @@ def test_attack_requests_that_are_refused_before_their_bodies_arrive_hold_no_con
         assert time.monotonic() - began < 10, "they were closed only when their time was over"
 
 
+def test_attack_bodies_without_a_token_that_stop_arriving_hold_no_connection(limited: Up) -> None:
+    """Anybody may send forms and registrations: if the gateway is full, those that have stopped are closed first."""
+    form = limited.bytes_of("POST", "/register", b"x" * 16_000, None)[:-1_000]  # may take 15 s at its size
+    with ExitStack() as stack:
+        for _ in range(1_100):
+            connection = stack.enter_context(limited.connect())
+            with suppress(ConnectionError):
+                connection.sendall(form)
+        began = time.monotonic()
+        wait_for(lambda: _calls(limited), "calls to be answered")
+        assert time.monotonic() - began < 8, "they were closed only when their time was over"
+
+
 def test_attack_streams_of_one_principal_leave_connections_for_others(limited: Up) -> None:
     """One principal opens at most a quarter of the 752 connections as streams."""
     stream = limited.bytes_of("GET", "/mcp", None, "bob", Accept="text/event-stream")

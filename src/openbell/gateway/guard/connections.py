@@ -24,6 +24,7 @@ _LATE = (
 )
 _BODY = b'{"error": "headers_too_slow", "message": "The headers of the request did not arrive in time."}'
 _KEEP_ALIVE = 15
+_STALLED_SECONDS = 1.0
 
 
 class TimedProtocol(H11Protocol):
@@ -45,10 +46,17 @@ class TimedProtocol(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """True if the connection waits for a request, or for the rest of one that was refused before its body arrived."""
+        """True if the connection waits for a request, for the rest of one that was refused before its body arrived, or for
+        a body of which nothing has come for a second.
+        """
         cycle = cast("RequestResponseCycle | None", self.cycle)  # None before the first request
-        answered = cycle is None or cycle.response_complete
-        return self.conn.their_state in {h11.IDLE, h11.SEND_BODY} and answered and not self.transport.is_closing()
+        if self.transport.is_closing() or self.conn.their_state not in {h11.IDLE, h11.SEND_BODY}:
+            return False
+        if cycle is None or cycle.response_complete:
+            return True
+        # A body may also stop because the application reads it slowly.
+        stalled = not self.flow.read_paused and self.loop.time() - self.active_at > _STALLED_SECONDS
+        return self.conn.their_state is h11.SEND_BODY and stalled
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio."""
