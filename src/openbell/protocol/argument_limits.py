@@ -26,10 +26,10 @@ QUICK_BYTES = 262_144
 """The same for its bytes."""
 MOST_ARGUMENT_VALUES = 5_000
 """Values of all arguments that the protocol checks. The longest list that a tool accepts has 500 entries."""
-MOST_NAMES = 128
-"""Names of an object inside an argument."""
 MOST_UNKNOWN = 64
 """Unknown arguments that are looked at; an error names the first 8."""
+MOST_NAMES = MOST_UNKNOWN
+"""Names of an object inside an argument: all of them may be unknown."""
 LONGEST_TEXT = 1_000
 """Most characters of a string in an argument. The longest that a tool accepts, an order's id, has 200."""
 LONGEST_NAME = 100

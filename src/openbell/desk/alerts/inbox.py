@@ -14,12 +14,14 @@ only what its own events show too. A position in the ledger would also show how 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from openbell.desk.events.hub import Hub, Listener, NotificationAdded
@@ -38,6 +40,8 @@ _SENDING_SECONDS = 2.0
 """How long a call waits until an earlier response was sent."""
 _RETRY_SECONDS = 1.0
 """Seconds until the queue of pushes is read again after a failure."""
+_LARGEST_PAGE = 500_000
+"""Bytes of notifications that are returned together."""
 _LATEST = 2**53
 """Later than every cursor."""
 Send = Callable[[str, dict[str, Any]], Awaitable[None]]
@@ -76,10 +80,13 @@ class Inbox:
             queries.enqueue(journal.view, alert.principal, alert.id, Notification(cursor, body), time.time())
 
     async def look(self, principal: str, after: int = 0, limit: int = 100) -> tuple[list[Notification], int]:
-        """Returns notifications after a cursor, oldest first, and how many more come after them."""
+        """Returns notifications after a cursor, oldest first, and how many more come after them.
+
+        There are fewer than `limit` if they are large: those of webhooks may have 30 kB each.
+        """
 
         def work(view: View) -> tuple[list[Notification], int]:
-            found = queries.notifications(view, principal, after, limit)
+            found = _page(queries.notifications(view, principal, after, limit))
             return found, queries.count_after(view, principal, found[-1].cursor if found else after)
 
         await self._settle()  # a scenario's answer must not depend on whether its engine has run yet
@@ -324,6 +331,12 @@ class InboxReader:
         if self._sending is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._sending.wait(), _SENDING_SECONDS)
+
+
+def _page(found: list[Notification]) -> list[Notification]:
+    """Returns the first of some notifications: at least one, and no more after half a megabyte."""
+    sizes = accumulate(len(json.dumps(each.body)) for each in found)
+    return found[: 1 + sum(1 for size in sizes if size < _LARGEST_PAGE)]
 
 
 def event_id(queued: Notification, ledger: str) -> str:

@@ -271,7 +271,7 @@ class Settings:
     quota_decisions: int = setting(20_000, "the most decisions of one principal", between(0, 1e9))
     quota_decisions_mb: int = setting(256, "the most megabytes of them", between(0, 1e9))
     quota_specs: int = setting(500, "the most strategy specs that one principal can submit", between(0, 1e9))
-    quota_alerts: int = setting(20_000, "the most active alerts of one principal", between(0, 1e9))
+    quota_alerts: int = setting(1_000, "the most active alerts of one principal", between(0, 1e9))
     quota_subscriptions: int = setting(100, "the most open subscriptions to signals of one principal", between(0, 1e9))
     rate_admin: int = setting(
         60, "calls of administrative tools per minute and principal; 0: any number", between(0, 1e7)

@@ -107,7 +107,7 @@ class Forms:
         try:
             content = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
             nonce, expires_at, fields = str(content["nonce"]), float(content["expires_at"]), content["request"]
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             raise _again("The form is damaged.") from None
         cookie = _cookie(cookies, self._prefix + nonce[:16])
         if cookie is None or not hmac.compare_digest(self._seal(payload, cookie).encode(), seal.encode()):
