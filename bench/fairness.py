@@ -26,6 +26,7 @@ CALLS = 40
 TARGET = 3.0
 SPECS = 200
 STRATEGY, DATABASE, MARKET, CHARTGEN = "/strategy/mcp", "/strategy-db/mcp", "/market-data/mcp", "/mcp"
+DECISIONS = "/decisions/mcp"
 SYMBOLS = ("AAPL", "MSFT", "NVDA", "AMZN", "GOOGL", "META", "TSLA", "BTC/USD", "ETH/USD")
 Asked = tuple[str, str, dict[str, Any]]
 CANDLES: list[Asked] = [
@@ -43,6 +44,11 @@ CHARTS = [
 SMALL: Asked = (MARKET, "get_candles", {"symbol": "ETH/USD", "timeframe": "1h", "limit": 100, "force_refresh": True})
 PRICE: Asked = (MARKET, "get_current_price", {"symbol": "AAPL", "force_refresh": True})
 SUMMARY: Asked = (CHARTGEN, "generate_chart", {"symbol": "AAPL", "format": "summary", "indicators": ["rsi"]})
+SAID = {"symbol": "AAPL", "action": "BUY", "confidence": 0.5}
+SAVE: Asked = (DECISIONS, "save_decision", {**SAID, "reasoning": "because"})
+SAVES: list[Asked] = [(DECISIONS, "save_decision", {**SAID, "reasoning": "r" * 16_000, "tool_calls": ["x" * 60_000]})]
+RECENT: Asked = (DECISIONS, "get_recent_decisions", {"limit": 10, "force_refresh": True})
+PAGES: list[Asked] = [(DECISIONS, "get_recent_decisions", {"limit": 100, "force_refresh": True})]
 SIGNAL: Asked = (STRATEGY, "get_top_strategies", {"symbol": "AAPL", "force_refresh": True})
 
 
@@ -152,6 +158,9 @@ def main() -> None:
                 compare(server, home, "60 × get_candles", victim, CANDLES, 60)
             compare(server, home, "20 × generate_chart", SUMMARY, CHARTS, 20)
             compare(server, home, "20 × generate_chart", PRICE, CHARTS, 20)
+            for victim in (SAVE, RECENT):
+                compare(server, home, "60 × save_decision", victim, SAVES, 60)
+                compare(server, home, "60 × get_recent_decisions", victim, PAGES, 60)
             submit_specs(server, home.tokens[1])
             for victim in (PRICE, SIGNAL):
                 compare(server, home, f"{SPECS} specs searched", victim, TOP, 10)
