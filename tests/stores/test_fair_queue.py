@@ -86,6 +86,25 @@ def test_attack_a_flood_of_one_principal_leaves_a_place_for_another() -> None:
     run(work)
 
 
+def test_each_principal_takes_one_place_fewer_while_several_ask() -> None:
+    async def work() -> None:
+        gate = Gate(FairQueue(4, 2))
+        for name in ("a1", "a2", "b1", "b2"):
+            gate.ask(name)
+        await settled()
+        assert gate.begun == ["a1", "a2", "b1"], "the second place of a was taken before"
+        for name in ("a3", "a4"):
+            gate.ask(name)
+        await gate.end("a1")
+        assert gate.begun == ["a1", "a2", "b1"]
+        await gate.end("a2")
+        assert gate.begun == ["a1", "a2", "b1", "a3"]
+        await gate.end("b1")
+        assert gate.begun[4:] == ["b2"]
+
+    run(work)
+
+
 def test_the_desks_own_work_waits_as_that_of_any_principal() -> None:
     async def work() -> None:
         queue, done = FairQueue(1, 1), list[int]()

@@ -8,6 +8,7 @@ function between a tool and a thread needs to pass it on.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -18,6 +19,8 @@ T = TypeVar("T")
 
 CALLER: ContextVar[str] = ContextVar("caller", default="")
 """The principal that the running task works for; empty for the desk's own work."""
+_SHARED_SECONDS = 10.0
+"""How long after the last change of principals several of them are taken to ask."""
 
 
 def own_context() -> Context:
@@ -31,9 +34,16 @@ class FairQueue:
     """Runs a limited number of jobs; free places go to waiting principals in round-robin order."""
 
     def __init__(self, places: int, each: int) -> None:
-        """`each` is how many places one principal may take: with fewer than `places`, another one need not wait."""
+        """`each` is how many places one principal may take: with fewer than `places`, another one need not wait.
+
+        While several principals ask, each may take one fewer, but at least one: threads also compete for the interpreter.
+        """
         self._places = places
         self._each = each
+        self._latest = ""
+        """The principal that has asked last, apart from the desk itself."""
+        self._changed_at = -_SHARED_SECONDS
+        """When that was another one than before."""
         self._running: Counter[str] = Counter()
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         """Those who wait, the principal whose turn is next first."""
@@ -68,6 +78,10 @@ class FairQueue:
             await self._drained.wait()
 
     async def _take(self, principal: str) -> None:
+        if principal not in {"", self._latest}:
+            if self._latest:
+                self._changed_at = time.monotonic()
+            self._latest = principal
         if self._has_room(principal) and principal not in self._waiting:
             self._running[principal] += 1
             return
@@ -83,7 +97,9 @@ class FairQueue:
             raise
 
     def _has_room(self, principal: str) -> bool:
-        return self._running.total() < self._places and self._running[principal] < self._each
+        is_shared = time.monotonic() - self._changed_at < _SHARED_SECONDS
+        each = max(1, self._each - 1) if is_shared else self._each
+        return self._running.total() < self._places and self._running[principal] < each
 
     def _ended(self, principal: str, done: asyncio.Future[Any]) -> None:
         if not done.cancelled():
