@@ -19,6 +19,7 @@ from tests.gateway.streamable.gateways import Up, message
 LONGEST = 0.5
 """Seconds in which 95 of 100 calls are answered."""
 CALLS = 60
+CHART = "/v2/tradingview/advanced-chart"
 SYMBOLS = ("AAPL", "MSFT", "NVDA", "AMZN", "GOOGL", "META", "TSLA", "BTC/USD", "ETH/USD")
 SPEC = {
     "indicators": [{"id": "fast", "type": "EMA", "params": {"period": "${period}"}}],
@@ -58,6 +59,14 @@ def _attacks(up: Up) -> dict[str, tuple[int, list[bytes]]]:
             [plain("POST", "/authorize/consent", b"form=e30.x", Cookie='a="' + "\\" * 15_000 + '"', **form)],
         ),
         "unfinished bodies": (100, [plain("POST", "/mcp", b"x" * 100)[:-99]]),
+        "stopped forms": (100, [plain("POST", "/register", b"x" * 16_000)[:-1_000]]),
+        "webhooks": (4, [plain("POST", f"/webhooks/in_{'0' * 32}", b'{"a":"' + b"\\u202e" * 2_700 + b'"}')]),
+        "quotes": (
+            4,
+            [up.bytes_of("GET", f"/v2/quotes?tickers={','.join(SYMBOLS)}", None, "alice", Connection="close")],
+        ),
+        "chart API": (4, [up.bytes_of("POST", CHART, b'{"symbol": "NASDAQ:AAPL"}', "alice", Connection="close")]),
+        "pages": (4, [call("/decisions/mcp", "get_recent_decisions", limit=100, force_refresh=True)]),
         "candles": (60, [call("/market-data/mcp", "get_candles", symbol=each, **candles) for each in SYMBOLS]),
         "specs": (1, [call("/strategy-db/mcp", "submit_new_spec", **spec) for spec in specs]),
         "searches": (4, [call("/strategy/mcp", "get_top_strategies", symbol=each) for each in SYMBOLS]),
@@ -68,7 +77,7 @@ def _attacks(up: Up) -> dict[str, tuple[int, list[bytes]]]:
         "decisions": (2, [call("/decisions/mcp", "save_decision", **decision)]),
         "refusals": (4, [call("/mcp", "place_order", "reader")]),
         "registrations": (1, [plain("POST", "/register", registration, Content_Type="application/json")]),
-        "pages": (1, [plain("POST", "/mcp", b"{}", Content_Type="application/json", **page)]),
+        "web pages": (1, [plain("POST", "/mcp", b"{}", Content_Type="application/json", **page)]),
         "stores": (1, [call("/chart-image/mcp", "get_symbols", exchange="NASDAQ")]),
     }
 
