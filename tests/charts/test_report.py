@@ -22,6 +22,7 @@ from openbell.charts.themes import THEMES
 from openbell.charts.trade_markers import MAX_DRAWN
 from openbell.market.bars import Bars
 from openbell.market.clock import iso
+from openbell.market.foreign_text import UNSEEN
 from openbell.market.timeframes import Timeframe
 from openbell.strategies.compiled import Compiled, compiled
 from openbell.strategies.library import canonical
@@ -202,6 +203,18 @@ def test_hostile_texts_of_a_spec_stay_text() -> None:
         assert harmful not in text
     assert text.count("</style>") == text.count("</title>") == 1
     assert unescape(text).count("<script>alert(1)</script>") >= 8, "it is shown, not lost"
+
+
+def test_attack_hidden_text_in_a_page() -> None:
+    """Nothing in a description turns the direction of reading, or is in the page without being seen."""
+    raw = {
+        **crossover(),
+        "description": "buys \u202elles\u202c\u2066\x1b[2J\U000e0053\u200b low",
+        "idea": "a \u202ekoob",
+    }
+    text = page(report(compiled(read_spec(raw)), walk(3, 400)))
+    assert not UNSEEN.search(text)
+    assert {"buys lles low", "Source of the idea: a koob"} <= set(Page(text).texts)
 
 
 def test_a_run_without_trades_has_a_page() -> None:

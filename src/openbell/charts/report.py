@@ -1,7 +1,7 @@
 """A backtest as one HTML page: charts, tables and the data behind them. The page needs no network and has no script.
 
-Every text is escaped, because names and descriptions come from spec files. As a second barrier, a content security policy
-forbids scripts, requests and every style but the page's own.
+Every text is escaped and without characters that are not seen, because names and descriptions come from spec files. As a
+second barrier, a content security policy forbids scripts, requests and every style but the page's own.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from openbell.charts.svg import svg
 from openbell.charts.trade_markers import MAX_DRAWN
 from openbell.market.bars import Bars, Values
 from openbell.market.clock import iso
+from openbell.market.foreign_text import without_invisible
 from openbell.market.series_plan import missing
 from openbell.strategies.compiled import Compiled
 
@@ -84,7 +85,7 @@ def page(report: BacktestReport) -> str:
         '<meta charset="utf-8">',
         f"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{allowed}'\">",
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(f'{name} on {bars.series}')}</title>",
+        f"<title>{_escaped(f'{name} on {bars.series}')}</title>",
         f"<style>{style}</style>",
         "</head>",
         "<body>",
@@ -103,6 +104,11 @@ def page(report: BacktestReport) -> str:
     return "\n".join(parts) + "\n"
 
 
+def _escaped(text: str) -> str:
+    """Returns a text as the page shows it."""
+    return escape(without_invisible(text))
+
+
 @cache
 def _style() -> str:
     return resources.files("openbell.charts").joinpath("report.css").read_text("utf-8")
@@ -112,14 +118,14 @@ def _head(report: BacktestReport, shown: Sequence[Figure]) -> list[str]:
     bars, spec = report.found.bars, report.strategy.spec
     span = f"{bars.series}, {len(bars):,} bars from {iso(int(bars.time[0]))} to {iso(int(bars.time[-1]))}"
     key = [each for each in shown if each.name in _KEY]
-    cells = "".join(f"<div><dt>{escape(each.name)}</dt><dd>{escape(each.text)}</dd></div>" for each in key)
+    cells = "".join(f"<div><dt>{_escaped(each.name)}</dt><dd>{_escaped(each.text)}</dd></div>" for each in key)
     notice = '<p class="notice">The bars are simulated, not real prices.</p>' if report.simulated else ""
     idea = f"Source of the idea: {spec.idea}" if spec.idea else ""
     return [
         "<header>",
-        f"<h1>{escape(spec.name)}</h1>",
+        f"<h1>{_escaped(spec.name)}</h1>",
         _paragraph(span),
-        *(f'<p class="faint">{escape(text)}</p>' for text in (spec.description, idea) if text),
+        *(f'<p class="faint">{_escaped(text)}</p>' for text in (spec.description, idea) if text),
         notice,
         f'<dl class="key">{cells}</dl>',
         "</header>",
@@ -127,17 +133,17 @@ def _head(report: BacktestReport, shown: Sequence[Figure]) -> list[str]:
 
 
 def _section(title: str, *content: str) -> list[str]:
-    return ["<section>", f"<h2>{escape(title)}</h2>", *filter(None, content), "</section>"]
+    return ["<section>", f"<h2>{_escaped(title)}</h2>", *filter(None, content), "</section>"]
 
 
 def _paragraph(text: str) -> str:
-    return f"<p>{escape(text)}</p>"
+    return f"<p>{_escaped(text)}</p>"
 
 
 def _chart(scene: Scene, prefix: str, label: str) -> str:
     """Returns a chart as an element of the page, which needs no namespace."""
     drawn = svg(scene, prefix=prefix).replace(' xmlns="http://www.w3.org/2000/svg"', "", 1)
-    return drawn.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
+    return drawn.replace("<svg ", f'<svg role="img" aria-label="{_escaped(label)}" ', 1)
 
 
 def _marked(found: Backtest) -> str:
@@ -146,7 +152,7 @@ def _marked(found: Backtest) -> str:
     text = "Entries are orange. Exits are green for a profit and red for a loss after fees."
     if count > MAX_DRAWN:
         text += f" {MAX_DRAWN:,} of {count:,} trades are marked: those with the largest profits and losses."
-    return f'<p class="faint">{escape(text)}</p>'
+    return f'<p class="faint">{_escaped(text)}</p>'
 
 
 def _settings(report: BacktestReport) -> list[TextRow]:
@@ -195,8 +201,8 @@ class TextRow(NamedTuple):
 def figure_table(shown: Sequence[Figure]) -> str:
     """Returns a row for each figure, with its meaning."""
     rows = (
-        f'<tr><td class="text">{escape(each.name)}</td><td>{escape(each.text)}</td>'
-        f'<td class="long">{escape(each.meaning)}</td></tr>'
+        f'<tr><td class="text">{_escaped(each.name)}</td><td>{_escaped(each.text)}</td>'
+        f'<td class="long">{_escaped(each.meaning)}</td></tr>'
         for each in shown
     )
     return _table('<th class="text">figure</th><th>value</th><th class="text">meaning</th>', rows)
@@ -205,7 +211,7 @@ def figure_table(shown: Sequence[Figure]) -> str:
 def pair_table(pairs: Sequence[TextRow]) -> str:
     """Returns a row for each name and its text."""
     rows = (
-        f'<tr><td class="text">{escape(name)}</td><td class="long">{escape(text)}</td></tr>' for name, text in pairs
+        f'<tr><td class="text">{_escaped(name)}</td><td class="long">{_escaped(text)}</td></tr>' for name, text in pairs
     )
     return _table("", rows)
 
@@ -272,6 +278,6 @@ def _moment(bars: Bars, index: int) -> str:
 def _table(heads: str, rows: Iterable[str], kind: str = "", caption: str = "") -> str:
     """Returns a table of which narrow screens show a part at a time."""
     named = f' class="{kind}"' if kind else ""
-    above = f"<caption>{escape(caption)}</caption>" if caption else ""
+    above = f"<caption>{_escaped(caption)}</caption>" if caption else ""
     head = f"<thead><tr>{heads}</tr></thead>" if heads else ""
     return "\n".join((f'<div class="scroll"><table{named}>{above}{head}<tbody>', *rows, "</tbody></table></div>"))

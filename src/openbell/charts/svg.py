@@ -9,6 +9,7 @@ import numpy as np
 from openbell.charts.fonts import CAP_HEIGHT
 from openbell.charts.scene import Band, Boxes, Color, Dot, Item, Label, Layer, Scene, Stroke
 from openbell.market.bars import Values
+from openbell.market.foreign_text import without_invisible
 
 _ANCHORS = {"left": "start", "center": "middle", "right": "end"}
 
@@ -55,7 +56,7 @@ def _item(item: Item) -> list[str]:
             y = item.y + item.size * CAP_HEIGHT / 2
             look = f'font-size="{_n(item.size)}" font-weight="{600 if item.bold else 400}" xml:space="preserve"'
             place = f'x="{_n(item.x)}" y="{_n(y)}" text-anchor="{_ANCHORS[item.anchor]}"'
-            return [f"<text {place} {look} {_fill(item.color)}>{escape(item.text)}</text>"]
+            return [f"<text {place} {look} {_fill(item.color)}>{escape(without_invisible(item.text))}</text>"]
 
 
 def _boxes(item: Boxes) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from openbell.market.foreign_text import one_visible_line
+
 _NAMED = 10
 """The number of symbols or findings of one kind that are listed."""
 _INDENT = " " * 6
@@ -44,7 +46,7 @@ def grouped(findings: Iterable[Finding]) -> list[list[Finding]]:
 
 def lines_of(group: Sequence[Finding]) -> list[str]:
     """Returns the lines of a group: its findings, and at the end how they are mended."""
-    lines = [f"{finding.state:4}  {finding.text}" for finding in group[:_NAMED]]
+    lines = [f"{finding.state:4}  {one_visible_line(finding.text)}" for finding in group[:_NAMED]]
     if len(group) > _NAMED:
         lines.append(f"{group[0].state:4}  and {len(group) - _NAMED:,} more of that kind")
     return [*lines, *([f"{_INDENT}→ {group[0].mend}"] if group[0].mend else [])]

@@ -25,6 +25,7 @@ from openbell.desk.events.hub import AlertFired, BarsClosed, OrderChanged, Watch
 from openbell.desk.events.supervision import WorkState, WorkStatus
 from openbell.feeds.registry import feed_of
 from openbell.market.clock import iso
+from openbell.market.foreign_text import one_visible_line
 from openbell.market.plural import counted
 from openbell.trading.halt import Halt
 
@@ -57,7 +58,7 @@ async def print_changes(desk: Desk, collector: Collector, gateway: Gateway) -> N
         while True:
             line = _line(desk, collector)
             if line != seen:
-                console.print(f"openbell: {line}")
+                console.print(f"openbell: {one_visible_line(line)}")
                 seen = line
             if line := search.next():
                 console.print(f"openbell: strategies: {line}")

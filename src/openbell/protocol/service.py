@@ -17,6 +17,7 @@ from openbell.desk.bars.call_deadlines import call_within
 from openbell.desk.desk import Desk
 from openbell.desk.settings import Settings
 from openbell.market.errors import CallTimeout, InvalidParameter, InvalidSymbol, OpenbellError
+from openbell.market.foreign_text import one_visible_line
 from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.nearest import did_you_mean
 from openbell.protocol.argument_limits import SYMBOLS, bounded
@@ -81,9 +82,8 @@ class Service:
 
     def unknown(self, tool: str) -> str:
         """Returns the message for an unknown tool: it names the closest tool, or all of them."""
-        return (
-            f"Unknown tool: {tool[:80]}{did_you_mean(tool, self.by_name) or '; there are ' + ', '.join(self.by_name)}"
-        )
+        known = did_you_mean(tool, self.by_name) or f"; there are {', '.join(self.by_name)}"
+        return f"Unknown tool: {one_visible_line(tool[:80])}{known}"
 
 
 class Runner:

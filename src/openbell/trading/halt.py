@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from openbell.market.foreign_text import one_visible_line
+
 
 @dataclass(frozen=True, slots=True)
 class Halt:
     """Why no position may be opened."""
 
     reason: str
-    """The operator's words, or why nobody can tell."""
+    """The operator's words as they were stored, or why nobody can tell."""
     known: bool = True
     """False if nobody can tell whether trading is halted: then no position is opened, and no order is cancelled."""
 
     def __str__(self) -> str:
-        return self.reason if self.known else f"unknown: {self.reason}"
+        reason = one_visible_line(self.reason)
+        return reason if self.known else f"unknown: {reason}"
 
     @property
     def text(self) -> str:
