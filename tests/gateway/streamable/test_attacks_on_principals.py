@@ -216,6 +216,27 @@ def test_attack_cached_results_of_another_principal(up: Up) -> None:
         assert f"the reason of {other}" not in found
 
 
+def test_attack_lists_and_suggestions_of_what_others_have_asked_for(tmp_path: Path) -> None:
+    """A symbol that is stored and not watched is one that somebody has asked for: neither a list nor a typo reveals it."""
+    (tmp_path / "bars.csv").write_text("timestamp,open,high,low,close,volume\n2026-01-05T15:00:00Z,1,1,1,1,1\n")
+    options = ("--symbol", "ZQXW", "--timeframe", "60min")
+    assert run(tmp_path, "import", str(tmp_path / "bars.csv"), *options, FEED="none").returncode == 0
+    (tmp_path / "watchlist.txt").write_text("AAPL\n")
+    with Inside(tmp_path, {"bob": ("bob", "read"), "own": ("local", "read")}, FEED="none") as desk:
+        for path, tool, argument in (
+            ("/mcp", "get_indicators", {"symbol": "ZQWX", "indicators": ["rsi"]}),
+            ("/market-data/mcp", "get_candles", {"symbol": "ZQWX"}),
+            ("/arche/mcp", "quotes.live", {"tickers": ["ZQWX"]}),
+            ("/chart-image/mcp", "get_symbols", {"exchange": "NASDAQ"}),
+        ):
+            called = message("tools/call", {"name": tool, "arguments": argument})
+            for who, is_told in (("own", True), ("bob", False)):
+                assert ("ZQXW" in desk.post(called, who, path).body.decode()) is is_told, (tool, who)
+        for who, is_told in (("own", True), ("bob", False)):
+            listed = desk.request("GET", "/v3/tradingview/exchange/NASDAQ/symbols", who)
+            assert ("ZQXW" in listed.body.decode()) is is_told, (who, listed.status)
+
+
 def test_attack_cursor_of_another_principals_inbox(up: Up) -> None:
     found = up.ask("get_notifications", "bob", cursor=0)
     assert found["notifications"] == []

@@ -1,4 +1,7 @@
-"""Adds to an error on a symbol the nearest symbols that this desk has bars of. The symbol itself is never guessed."""
+"""Adds to an error on a symbol the nearest symbols that this desk has bars of. The symbol itself is never guessed.
+
+What is stored shows what others have asked for: only the operator gets suggestions from the store.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from openbell.desk.settings.principals import OPERATOR
 from openbell.market.errors import InputError, InvalidSymbol, NotCovered, OpenbellError, UnknownSymbol
 from openbell.market.instruments import AssetClass, Instrument, nearest_symbols, parse
+from openbell.stores.fair_queue import CALLER
 
 if TYPE_CHECKING:
     from openbell.desk.bars.service import BarService
@@ -55,8 +60,7 @@ class SymbolAdvice:
         refused = not_covered or {}
         with suppress(OpenbellError):  # the store cannot be read: the error is told without suggestions
             bars = self._bars()
-            stored = {series.instrument for series in await bars.threads.run(bars.store.stored)}
-            known = [*self._listed(), *sorted(stored)]
+            known = [*self._listed(), *await stored_instruments(bars)]
             near = nearest_symbols(symbol, known, _TRIED)
             if not near:  # in a thread, because loading the names takes half a second the first time
                 near = await bars.threads.run(_by_name, symbol, known)
@@ -67,6 +71,13 @@ class SymbolAdvice:
                 return f"; {refused[found[0].asset_class]}"
             return _asked(symbol, covered[:_SHOWN], written)
         return ""
+
+
+async def stored_instruments(bars: BarService) -> list[Instrument]:
+    """Returns the stored instruments that the caller may know of, sorted: the operator all, others none."""
+    if CALLER.get() not in {"", OPERATOR}:
+        return []
+    return sorted({series.instrument for series in await bars.threads.run(bars.store.stored)})
 
 
 def _asked(symbol: str, found: list[Instrument], written: Callable[[Instrument], str] = str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from openbell.desk.bars.symbol_advice import stored_instruments
 from openbell.desk.pictures.chart_image.exchanges import (
     CURRENCIES,
     EXCHANGES,
@@ -110,10 +111,9 @@ def search(symbols: Iterable[Symbol], text: str) -> list[Symbol]:
 
 
 async def known_instruments(bars: BarService, watchlist: WatchlistFile) -> list[Instrument]:
-    """Returns the instruments that are watched, stored, or well known and delivered by the feed."""
+    """Returns the instruments that are watched, well known and delivered by the feed, or stored (for the operator)."""
     watched = dict.fromkeys(watchlist.read().instruments)
-    stored = await bars.threads.run(bars.store.stored)
-    others = dict.fromkeys([*(series.instrument for series in stored), *LISTINGS])
+    others = dict.fromkeys([*await stored_instruments(bars), *LISTINGS])
     return [*watched, *[each for each in others if each not in watched and await bars.known(each)]]
 
 

@@ -108,7 +108,7 @@ class ChartImages:
         return Directory(self.known_instruments, self.vendor if self._draws_remotely else None)
 
     async def known_instruments(self) -> list[Instrument]:
-        """Returns the instruments that are watched, stored, or well known and delivered by the feed."""
+        """Returns the instruments that are watched, well known and delivered by the feed, or stored (for the operator)."""
         return await known_instruments(self._parts.bars(), self._parts.watchlist)
 
     @property
