@@ -121,6 +121,26 @@ def test_sign_ins_consents_and_calls_are_in_the_audit_log_with_client_and_token(
     assert PASSPHRASE not in text and tokens["access_token"] not in text and tokens["refresh_token"] not in text
 
 
+def test_forms_and_revocations_that_are_refused_are_in_the_audit_log(site: Site) -> None:
+    """From another site, sent again, made up, and by a client with a wrong secret: each leaves a line."""
+    app = app_of(site)
+    person = Browser(app.gateway)
+    person.open(app.link())
+    form = person.form
+    foreign = {"Origin": site.url, "Sec-Fetch-Site": "cross-site"}
+    assert person.submit(foreign, form=form, name="ann").status_code == 403
+    assert person.submit(form=form, action="deny").status_code == 303
+    assert person.submit(form=form, name="ann").status_code == 403
+    assert person.submit(form="x" * 40, name="ann").status_code in {400, 403}
+    assert app.post("/revoke", token="obr_" + "x" * 43, client_id="nobody").status_code == 401
+
+    def seen() -> list[str]:
+        return [each["tool"] for each in site.lines(server="oauth", outcome="refused") if not each.get("client")]
+
+    wait_for(lambda: len(seen()) == 4, "the audit log")
+    assert seen() == ["consent", "consent", "consent", "revoke"]
+
+
 def test_consents_are_listed_and_revoked_at_the_shell(site: Site) -> None:
     home = site.inside.settings.home
     app = app_of(site)

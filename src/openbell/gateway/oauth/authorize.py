@@ -136,13 +136,12 @@ class Authorize:
 
     async def decide(self, request: Request) -> Response:
         """Answer the form: check the sign-in and redirect with a code, or show the form again."""
-        self._check_origin(request)
-        fields = await form_parameters(request)
-        now = self._clock.epoch()
-        opened = (await self._forms()).open(fields.get("form", ""), request.headers.getlist("cookie"), now)
+        try:
+            fields, opened = await self._opened(request)
+        except OAuthFault:
+            self._record.add(request, "consent", "refused")  # what was sent may be of anybody
+            raise
         asked = opened.request
-        if not await self._store.write(grants.use_form, opened.nonce, opened.expires_at, now):
-            raise OAuthFault("invalid_request", "The form was sent before. Go back and start again.", 403)
         if fields.get("action") == "deny":
             self._record.add(request, "consent", "refused", client=asked.client_id, scopes=asked.scopes)
             text = "the user refused"
@@ -162,6 +161,15 @@ class Authorize:
         if user is None:
             return await self._form(client, asked, 403, problem=_WRONG, name=name)
         return await self._locked(client, asked, user, name)
+
+    async def _opened(self, request: Request) -> tuple[dict[str, str], OpenedForm]:
+        """Returns the fields and what the form was made for. Raises `OAuthFault` unless it is ours, and sent once."""
+        self._check_origin(request)
+        fields, now = await form_parameters(request), self._clock.epoch()
+        opened = (await self._forms()).open(fields.get("form", ""), request.headers.getlist("cookie"), now)
+        if not await self._store.write(grants.use_form, opened.nonce, opened.expires_at, now):
+            raise OAuthFault("invalid_request", "The form was sent before. Go back and start again.", 403)
+        return fields, opened
 
     async def _locked(self, client: OAuthClient, asked: AuthorizationRequest, locked: Locked, name: str) -> Response:
         seconds = ceil(locked.seconds)

@@ -65,11 +65,7 @@ class TokenEndpoint:
     async def issue(self, request: Request) -> Response:
         """Answer a token request."""
         form = await form_parameters(request)
-        try:
-            client = await self._clients.authenticate(request, form)
-        except OAuthFault:
-            self._record.add(request, "token", "refused")  # the id that was given may be anything, even a secret
-            raise
+        client = await self._authenticated(request, form, "token")
         kind = required(form, "grant_type")
         try:
             if kind not in {CODE_GRANT, REFRESH_GRANT}:
@@ -96,7 +92,7 @@ class TokenEndpoint:
         A token that is unknown, or of another client, is answered in the same way, and nothing is revoked.
         """
         form = await form_parameters(request)
-        client = await self._clients.authenticate(request, form)
+        client = await self._authenticated(request, form, "revoke")
         text = required(form, "token")
         if any(is_secret(text, prefix) for prefix in (secret_texts.ACCESS, secret_texts.REFRESH)):
             found = await self._store.read(grants.find_token, digest(text))
@@ -105,6 +101,14 @@ class TokenEndpoint:
                 await self._store.write(grants.revoke, grant, now)
                 self._record.add(request, "revoke", "ok", user=found.grant.subject, client=client.id)
         return json_response({})
+
+    async def _authenticated(self, request: Request, form: dict[str, str], what: str) -> OAuthClient:
+        """Returns the client of a request. Raises `OAuthFault`, which is recorded."""
+        try:
+            return await self._clients.authenticate(request, form)
+        except OAuthFault:
+            self._record.add(request, what, "refused")  # the id that was given may be anything, even a secret
+            raise
 
     async def _for_code(self, client: OAuthClient, form: dict[str, str]) -> Issued:
         text, verifier = required(form, "code"), required(form, "code_verifier")
