@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
 
-from openbell.desk.importing import arrow_tables, content
+from openbell.desk.importing import arrow_tables, content, csv_rows
 from openbell.market.errors import InvalidParameter
 from tests.client import PATIENCE, environment
 from tests.desk.importing.files import Files, rows_of
@@ -191,6 +192,60 @@ def test_attack_a_feather_file_whose_rows_have_no_bytes_is_refused_by_their_numb
     feather.write_feather(pa.table({name: pa.nulls(10**9) for name in ("timestamp", *COLUMNS)}), path, chunksize=10**9)
     with pytest.raises(InvalidParameter, match="has 1,000,000,000 rows, at most 20,000,000 can be read"):
         files.series(path.read_bytes(), path.name)
+
+
+def test_attack_a_small_archive_of_many_short_rows_is_refused_before_they_are_read(tmp_path: Path) -> None:
+    """A few megabytes of gzip whose rows would fill gigabytes as numbers; no flat text, which is refused anyway."""
+    path = tmp_path / "rows.csv.gz"
+    rows = b"".join(b"%d,1,1,1,1\n" % (9 + at * at % 17 // 12) for at in range(100_000))
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b"timestamp,open,high,low,close\n")
+        for _ in range(210):
+            file.write(rows)
+    assert path.stat().st_size < 12_000_000
+
+    code, memory, said = imported(tmp_path / "home", path)
+
+    assert (code, "has 21,000,001 rows, at most 20,000,000 can be read" in said) == (1, True), said
+    assert memory < 2 * MOST_MB  # the text has 200 MB, twice while it is unpacked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"[" + b"{}," * 6_000_000 + b"{}]", b"[" + b"9," * 140_000_000 + b"9]"],
+    ids=["rows", "values"],
+)
+def test_attack_a_json_text_whose_values_fill_the_memory_is_refused_before_it_is_read(
+    tmp_path: Path, text: bytes
+) -> None:
+    path = tmp_path / "values.json"
+    path.write_bytes(text)
+
+    code, memory, said = imported(tmp_path / "home", path)
+
+    assert (code, "is JSON with more than 256 MB or 5,000,000 rows" in said) == (1, True), said
+    assert memory < 2 * MOST_MB
+
+
+def test_attack_one_wide_character_does_not_make_a_large_text_four_times_larger(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    line = b"# " + b"x" * 250_000 + b"\n"
+    path.write_bytes("timestamp,open,high,low,close,\U0001f40c\n".encode() + line * 1_000)
+
+    code, memory, said = imported(tmp_path / "home", path)
+
+    assert code == 1, said
+    assert memory < 2 * MOST_MB  # the text alone has 250 MB
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-be", "cp1252"])
+def test_texts_are_recoded_in_parts_that_cut_no_character(
+    files: Files, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    monkeypatch.setattr(csv_rows, "_PART_BYTES", 7)
+    text = "timestamp,open,high,low,close,é ü\n" + "".join(f"2025-09-{day:02},1,2,1,2,ß\n" for day in range(2, 6))
+    mark = b"\xfe\xff" if encoding == "utf-16-be" else b""
+    assert csv_rows.sniff(mark + text.encode(encoding)).data.decode() == text
 
 
 @pytest.mark.parametrize("compression", ["lz4", "zstd", "uncompressed"])

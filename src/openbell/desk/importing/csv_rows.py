@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from openbell.desk.importing.arrow_tables import check_counts
 from openbell.desk.importing.layout import PRICES, Layout, TableBlock, quoted
 from openbell.desk.importing.rows import NO_VALUE, Faults, Rows
 from openbell.desk.importing.stamps import Stamps, are_dates, arrow_type, read_stamps
 from openbell.market.errors import InvalidParameter
 
 _SAMPLE_BYTES = 16384
+_PART_BYTES = 2**20
 _SAMPLE_ROWS = 40
 _COLUMNS = 5
 """A file of bars has at least so many columns: a time and four prices."""
@@ -49,6 +51,7 @@ class Text:
 def sniff(data: bytes) -> Text:
     """Returns the text of a file. Raises `InvalidParameter` if it is no text."""
     data, notes = _as_utf8(data)
+    check_counts(max(data.count(b"\n"), data.count(b"\r")), 0)
     head = data[:_SAMPLE_BYTES]
     if len(data) > len(head) and (end := max(head.rfind(b"\n"), head.rfind(b"\r"))) > 0:
         head = head[:end]
@@ -87,7 +90,7 @@ def _as_utf8(data: bytes) -> tuple[bytes, tuple[str, ...]]:
     for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
         if data.startswith(mark):
             try:
-                return data.decode(encoding).encode(), ()
+                return b"".join(_recoded(data, encoding)), ()
             except UnicodeDecodeError:
                 raise InvalidParameter("begins like UTF-16 text but is none: save it as CSV in UTF-8") from None
     data = data.removeprefix(codecs.BOM_UTF8)
@@ -96,13 +99,25 @@ def _as_utf8(data: bytes) -> tuple[bytes, tuple[str, ...]]:
     if data.isascii():
         return data, ()
     try:
-        data.decode()
+        for _ in _recoded(data, "utf-8"):
+            pass
     except UnicodeDecodeError:
         try:
-            return data.decode("cp1252").encode(), ("not UTF-8: read as Windows text (cp1252)",)
+            return b"".join(_recoded(data, "cp1252")), ("not UTF-8: read as Windows text (cp1252)",)
         except UnicodeDecodeError:
             raise InvalidParameter("is neither UTF-8 nor Windows text: save it as CSV in UTF-8") from None
     return data, ()
+
+
+def _recoded(data: bytes, encoding: str) -> Iterator[bytes]:
+    """Yields a text in UTF-8, part by part: decoded as a whole, each of its characters could take four bytes.
+
+    Raises `UnicodeDecodeError`.
+    """
+    decoder = codecs.getincrementaldecoder(encoding)()
+    for begin in range(0, len(data), _PART_BYTES):
+        part = data[begin : begin + _PART_BYTES]
+        yield decoder.decode(part, final=begin + _PART_BYTES >= len(data)).encode()
 
 
 def _decimal(rows: list[list[str]], delimiter: str, data: bytes) -> str:

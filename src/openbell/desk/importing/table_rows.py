@@ -23,6 +23,8 @@ from openbell.desk.importing.stamps import read_stamps
 from openbell.market.errors import InvalidParameter
 from openbell.market.provenance import Adjustment, parse_adjustment
 
+MOST_JSON, MOST_JSON_ROWS = 2**28, 5_000_000
+"""Bytes and rows of a JSON text: its values take several times as much memory."""
 _SAMPLE_ROWS = 40
 BARE = "#"
 """The names of columns of rows without names begin so."""
@@ -160,6 +162,11 @@ def _header(name: str) -> Any:
 
 def json_table(data: bytes) -> Any:
     """Returns the Arrow table of a JSON text. Raises `InvalidParameter`."""
+    if len(data) > MOST_JSON or data.count(b"[") + data.count(b"{") > MOST_JSON_ROWS:
+        raise InvalidParameter(
+            f"is JSON with more than {MOST_JSON // 2**20} MB or {MOST_JSON_ROWS:,} rows: split it into several files, or "
+            "save it as CSV"
+        )
     try:
         content = json.loads(data)
     except RecursionError:
