@@ -61,6 +61,7 @@ def test_a_spec_becomes_an_order_with_its_ledger_chain(tmp_path: Path, postgres:
         )
         assert tested["sharpe_ratio"] > 1.0
         assert tested["trades"] > 50
+        assert (tested["trusted"], tested["from"]) == (False, "local"), "the names of its parameters are a submitter's"
     with market.server("strategy", FOUND) as strategies:
         strategies.initialize()
         ranked = data(strategies, "get_top_strategies", symbol="BTC/USD", limit=100)["items"]

@@ -36,8 +36,10 @@ from openbell.market.series_plan import missing
 from openbell.protocol.call import Call, Result, data_source, on_bars
 from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.numbers import Computed
+from openbell.protocol.result_fields import Foreign, mark
 from openbell.protocol.service import Service
 from openbell.protocol.tool import Absent, Arguments, Reads, Tool, without_default
+from openbell.servers.spec_marks import mark_spec
 from openbell.strategies.compiled import compiled
 from openbell.strategies.errors import InvalidDateRange, InvalidPeriod, NoPerformance, NoSignal, UnknownStrategy
 
@@ -82,7 +84,7 @@ class OutcomeShape(TypedDict):
     max_drawdown_recovered_at: Annotated[str | None, Field(description="bar back at the maximum; null if not yet")]
 
 
-class BacktestAnswer(OutcomeShape):
+class BacktestAnswer(OutcomeShape, Foreign):
     """The figures of a run; those that are undefined, such as those of trades without any, are null."""
 
     total_return: Annotated[Computed, Field(description="share: 0.05 is 5 %")]
@@ -123,7 +125,7 @@ class PeriodTotals(TypedDict):
     worst_month: MonthReturnShape | None
 
 
-class PerformanceAnswer(PeriodTotals):
+class PerformanceAnswer(PeriodTotals, Foreign):
     """What a strategy has earned in a period."""
 
     total_signals: int
@@ -241,6 +243,8 @@ async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswe
         "note": _note(chosen, found, setup),
         "data_source": data_source(call.desk, instrument, facts.sources),
     }
+    if chosen.submitted_by:
+        mark(answer, chosen.submitted_by)
     if not call.desk.settings.backtester:
         return Result(answer, on_bars(instrument, closed_at(bars), facts))
     read = on_bars(instrument, closed_at(bars), facts, f"the bars were read from {call.desk.store.name}")
@@ -325,6 +329,7 @@ async def get_historical_performance(call: Call, given: PerformanceInput) -> Res
         ),
         "data_source": data_source(call.desk, instrument, facts.sources),
     }
+    mark_spec(answer, strategy.known)
     return Result(answer, on_bars(instrument, stretch.until, facts))
 
 
@@ -338,6 +343,7 @@ TOOLS = (
         arguments=BacktestInput,
         returns=BacktestAnswer,
         handler=run_backtest,
+        open_world=True,
         toolset="backtests",
         reads=Reads.BARS,
         errors=(*_ANY, InvalidDateRange, InsufficientData, BacktestTimeout, BacktesterUnavailable),
@@ -351,6 +357,7 @@ TOOLS = (
         arguments=PerformanceInput,
         returns=PerformanceAnswer,
         handler=get_historical_performance,
+        open_world=True,
         toolset="backtests",
         reads=Reads.RECORDS,
         cache="cache_performance",

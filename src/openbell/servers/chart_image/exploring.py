@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
 from openbell.desk.pictures.chart_image.errors import VendorError
 from openbell.market.clock import iso
 from openbell.market.nearest import check_one_of
 from openbell.protocol.call import Call, Result
+from openbell.protocol.result_fields import mark
 from openbell.protocol.shaping import shaped
 from openbell.protocol.tool import NoArguments, Reads, Tool
 from openbell.servers.chart_image import shapes
@@ -51,6 +53,8 @@ async def fetch_chart_documentation(call: Call, given: shapes.DocumentationInput
         value["leftOut"] = cast("shapes.LeftOut", left_out)
     if found.error:
         value["note"] = found.error
+    if value["source"] != "package":
+        mark(value, _host(call.desk.settings.chart_img_docs_url))
     return Result(value)
 
 
@@ -86,6 +90,8 @@ async def get_exchanges(call: Call, _given: NoArguments) -> Result[shapes.Exchan
     }
     if (note := _note(found)) is not None:
         value["note"] = note
+    if found.source != "desk":
+        mark(value, _host(call.desk.settings.chart_img_url))
     return Result(value)
 
 
@@ -107,7 +113,14 @@ async def get_symbols(call: Call, given: shapes.SymbolsInput) -> Result[shapes.S
     }
     if (note := _note(found.listing)) is not None:
         value["note"] = note
+    if found.listing.source != "desk":
+        mark(value, _host(call.desk.settings.chart_img_url))
     return Result(value)
+
+
+def _host(url: str) -> str:
+    """Returns whose texts a result has."""
+    return urlsplit(url).netloc
 
 
 def _exchanges(found: SymbolListing[VendorExchange]) -> list[shapes.ExchangeShape]:

@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from openbell.charts.config.choices import FORMATS, PLANS, THEMES
 from openbell.protocol.numbers import Exact
+from openbell.protocol.result_fields import Foreign
 from openbell.protocol.tool import Absent, Arguments, without_default
 
 SECTIONS = ("indicators", "parameters", "exchanges", "all")
@@ -211,7 +212,7 @@ class LeftOut(TypedDict):
     exchanges: NotRequired[Annotated[int, Field(description="exchanges that are not listed")]]
 
 
-class DocumentationShape(TypedDict):
+class DocumentationShape(Foreign, TypedDict):
     """Result of fetch_chart_documentation."""
 
     success: bool
@@ -222,7 +223,7 @@ class DocumentationShape(TypedDict):
     note: NotRequired[str]
 
 
-class ExchangesShape(TypedDict):
+class ExchangesShape(Foreign, TypedDict):
     """Result of get_exchanges."""
 
     success: bool
@@ -241,7 +242,7 @@ class SymbolShape(TypedDict):
     type: str
 
 
-class SymbolsShape(TypedDict):
+class SymbolsShape(Foreign, TypedDict):
     """Result of get_symbols."""
 
     success: bool

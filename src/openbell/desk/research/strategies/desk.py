@@ -49,6 +49,8 @@ class Chosen:
     """The parameters were chosen on bars before this time; None for the defaults of a spec."""
     trained_on: str = ""
     """The symbol of those bars."""
+    submitted_by: str = ""
+    """The principal that has submitted the spec; empty for one of the library."""
 
     @property
     def timeframe_name(self) -> str:
@@ -66,9 +68,9 @@ class Chosen:
         return f"{chosen_before(self.trained_until)}{among}"
 
 
-def default_of(spec: Spec) -> Chosen:
+def default_of(spec: Spec, submitted_by: str = "") -> Chosen:
     """Returns a spec with its default parameters, for daily bars."""
-    return Chosen(spec, spec.defaults(), Timeframe.D1)
+    return Chosen(spec, spec.defaults(), Timeframe.D1, submitted_by=submitted_by)
 
 
 def chosen_before(trained_until: int, of: str = "") -> str:
@@ -171,10 +173,10 @@ class StrategyDesk:
         found = await self.opinions.implementation(principal, strategy_id, instrument)
         if found is None:
             known = await self.opinions.spec(principal, strategy_id)
-            return default_of(known.spec)
-        specs = await self.opinions.specs(principal)
-        spec, timeframe = specs[found.spec_id].spec, SHORT[found.timeframe]
-        return Chosen(spec, found.parameters, timeframe, found.trained_until, found.symbol)
+            return default_of(known.spec, known.principal)
+        known = (await self.opinions.specs(principal))[found.spec_id]
+        timeframe = SHORT[found.timeframe]
+        return Chosen(known.spec, found.parameters, timeframe, found.trained_until, found.symbol, known.principal)
 
     @cached_property
     def follower(self) -> StrategyFollower:
