@@ -190,6 +190,21 @@ def test_attack_many_large_requests_at_once_hold_little_memory_and_give_it_back(
         )
 
 
+def test_attack_a_compressed_request_is_not_unpacked_beyond_the_limit(tmp_path: Path) -> None:
+    """A quarter of a megabyte that would be 256 MB in memory."""
+    with Service(tmp_path, workers=1) as own:
+        process = psutil.Process(own.process.pid)
+        before, most = process.memory_info().rss, 0
+        with grpc.insecure_channel(own.address, [("grpc.max_send_message_length", -1)]) as channel:
+            method = channel.unary_stream(f"/{SERVICE}/RunBacktest")
+            call = method(bytes(256 * MEGABYTE), timeout=60, compression=grpc.Compression.Gzip)
+            while not call.done():
+                most = max(most, process.memory_info().rss)
+            assert call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED, call.details()
+        assert most - before < 4 * USUAL_MESSAGE_MB * MEGABYTE, f"{(most - before) / MEGABYTE:.0f} MB"
+        assert image(using(own, lambda client: client.run(SHORT))) == image(SHORT.run())
+
+
 def test_attack_a_service_that_others_reach_does_not_start_without_tls(tmp_path: Path) -> None:
     done = run(tmp_path, "backtester", "--host", "0.0.0.0", "--port", "0")
     assert (done.returncode, done.stdout) == (1, "")
