@@ -237,7 +237,7 @@ async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswe
         "total_return": metrics.total_return or 0.0,
         "max_drawdown": metrics.max_drawdown or 0.0,
         "trades": metrics.trades,
-        **outcome_fields(found),
+        **outcome_fields(found),  # type: ignore[typeddict-item]
         "timeframe": chosen.timeframe_name,
         "parameters": dict(strategy.parameters),
         "note": _note(chosen, found, setup),
@@ -320,7 +320,7 @@ async def get_historical_performance(call: Call, given: PerformanceInput) -> Res
         "avg_return": found.average_return or 0.0,
         "parameters": dict(made.parameters),
         "performance_by_month": months,
-        **period_fields(found),
+        **period_fields(found),  # type: ignore[typeddict-item]
         "note": (
             f"{made.id}, {made.status.value}, on {made.timeframe} bars of {made.symbol}; "
             f"{chosen_before(made.trained_until)}. Trades that were entered in the period are counted, accuracy and "
