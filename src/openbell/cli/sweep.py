@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import AsOf, Until, app, fail, moment, plain_errors, result_of, settings_for
-from openbell.cli.backtest_runs import (
+from openbell.cli.backtest import (
     PAGES,
     Cash,
     Fee,
