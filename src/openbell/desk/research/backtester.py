@@ -18,7 +18,7 @@ from openbell.stores.threads import Threads
 
 if TYPE_CHECKING:
     from openbell.backtest.jobs import Job
-    from openbell.backtest.walk_forward import Progress
+    from openbell.backtest.runs import Progress
     from openbell.backtest.wire.methods import Method
     from openbell.desk.settings import Settings
 

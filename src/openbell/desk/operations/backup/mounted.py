@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from openbell.desk.orders.halt_file import HALT_FILE
-from openbell.desk.settings.toml_file import RESTORING
+from openbell.desk.settings.reading import RESTORING
 from openbell.stores.folders import sync_folder
 
 BUILDING = ".restoring"
