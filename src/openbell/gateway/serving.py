@@ -16,8 +16,13 @@ import uvicorn
 from openbell.desk.quotes.arche import gateway_file
 from openbell.desk.quotes.arche.gateway_file import NAME
 from openbell.gateway.app import Gateway
-from openbell.gateway.guard.accepting import AcceptedConnection, Acceptor, most_connections
-from openbell.gateway.guard.connections import TimedProtocol, server_options
+from openbell.gateway.guard.connections import (
+    AcceptedConnection,
+    Acceptor,
+    TimedProtocol,
+    most_connections,
+    server_options,
+)
 from openbell.gateway.quotes.keys import OwnKey
 from openbell.market.errors import SettingsError
 

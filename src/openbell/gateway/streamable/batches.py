@@ -16,8 +16,7 @@ from typing import Any
 
 from openbell.gateway.admission import TokenCheck
 from openbell.gateway.streamable import wire
-from openbell.gateway.streamable.messages import id_of, key
-from openbell.gateway.streamable.request import McpRequest
+from openbell.gateway.streamable.messages import McpRequest, id_of, key
 from openbell.gateway.streamable.sessions import ClientState
 from openbell.protocol.session import Replies
 

@@ -18,8 +18,8 @@ from openbell.gateway.guard.responses import LONGEST_SESSION
 from openbell.gateway.streamable import batches, messages, revision_2026_07, wire
 from openbell.gateway.streamable.dispatch import Dispatcher
 from openbell.gateway.streamable.exchange import HttpExchange, resume
+from openbell.gateway.streamable.messages import McpRequest, SessionHeader
 from openbell.gateway.streamable.pushes import Pushed, PushStreams
-from openbell.gateway.streamable.request import McpRequest, SessionHeader
 from openbell.gateway.streamable.sessions import ClientState, ClientStates, negotiated, new_session_id
 from openbell.protocol.argument_limits import MOST_VALUES
 from openbell.protocol.batches import wrong as wrong_batch
