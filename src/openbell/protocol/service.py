@@ -27,7 +27,7 @@ from openbell.protocol.json_text import finite_or_null, require_finite
 from openbell.protocol.session import Scope, Session
 from openbell.protocol.tool import Arguments, Effect, Reads, Tool, Toolsets, offers, require_allowed
 from openbell.protocol.validation_messages import explain, faults_of, faulty_arguments
-from openbell.stores.fair_queue import CALLER
+from openbell.stores.threads import CALLER
 
 log = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
 """Connections: accepted up to a limit, and closed if a client sends nothing, sends too slowly, or reads nothing.
 
-The limit is below the process's limit of handles: a thousand idle connections would take every handle, so that no other client
-gets an answer, and the engine and the stores cannot open a file. asyncio and uvloop accept all connections that wait before
-anything else runs, so that the limit is checked before each is accepted. uvicorn alone waits for ever for late clients.
+The limit is below the process's limit of handles: a thousand idle connections would take every handle, so that no other
+client gets an answer, and the engine and the stores cannot open a file. asyncio and uvloop accept all connections that wait
+before anything else runs, so that the limit is checked before each is accepted. uvicorn alone never gives up a late client.
 
 uvicorn's own limits are set here too (`server_options`): h11's bound on a header block that is not complete, and how long an
 idle connection is kept.
