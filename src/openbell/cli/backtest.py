@@ -220,7 +220,7 @@ def _values(parameters: list[str]) -> dict[str, int | float]:
 
 
 def _print(done: Ran, training: str, trades: bool) -> None:
-    from openbell.backtest.figures import figures
+    from openbell.backtest.outcome import figures
 
     strategy, found, data = done.strategy, done.found, done.data
     bars = found.bars

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 from openbell.backtest.errors import BacktesterUnavailable, too_long
 from openbell.backtest.wire.limits import MEGABYTE, MOST_MESSAGE_MB
 from openbell.market.errors import DataError, InvalidParameter, SettingsError
-from openbell.stores.fair_queue import CALLER, FairQueue
-from openbell.stores.threads import Threads
+from openbell.stores.threads import CALLER, FairQueue, Threads
 
 if TYPE_CHECKING:
     from openbell.backtest.jobs import Job

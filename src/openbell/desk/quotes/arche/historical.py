@@ -21,7 +21,7 @@ from openbell.desk.bars.service import BarService
 from openbell.desk.quotes.arche.port import AnswerFacts
 from openbell.desk.quotes.arche.requests import HistoricalRequest, Missing
 from openbell.market.bars import Bars, closed_at
-from openbell.market.digit_columns import volume_column
+from openbell.market.digits import volume_column
 from openbell.market.errors import DataError, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import BarFacts, Source
