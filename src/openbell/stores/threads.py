@@ -2,8 +2,8 @@
 
 A desk waits for its threads before it closes the store. Work that leaves the event loop for threads or processes passes a
 `FairQueue`, so that one principal's work never delays another's: `Threads`, the worker processes and the backtesters have
-one each. The principal is the one of the call, which `CALLER` holds: tasks that a call starts inherit it, so that no function
-between a tool and a thread needs to pass it on.
+one each. The principal is the one of the call, which `CALLER` holds: tasks that a call starts inherit it, so that no
+function between a tool and a thread needs to pass it on.
 """
 
 from __future__ import annotations

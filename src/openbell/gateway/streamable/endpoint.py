@@ -1,13 +1,13 @@
 """One server at one path: POST takes a message, GET opens the stream of pushes.
 
-Around the order of `gateway/calls.py`: method and Accept come before the token; content type, JSON and the protocol between
-slot and scope, because they find the tool.
+Around the order of `gateway/calls.py`: method and Accept come before the token; content type, JSON and the protocol
+between slot and scope, because they find the tool.
 
-Clients of revision 2025-03-26 may send a batch: several messages in one POST. They are handled one after the other, each as if
-it had been sent alone: with its own check of token, scopes and rate limit, and its own line in the audit log. The responses
-are sent together as one JSON array, after the last of them is known. A client that disconnects before is sent nothing: what
-has not begun then does not run, and what its responses would have delivered stays undelivered. A request that is cancelled
-before its turn does not run either.
+Clients of revision 2025-03-26 may send a batch: several messages in one POST. They are handled one after the other, each
+as if it had been sent alone: with its own check of token, scopes and rate limit, and its own line in the audit log. The
+responses are sent together as one JSON array, after the last of them is known. A client that disconnects before is sent
+nothing: what has not begun then does not run, and what its responses would have delivered stays undelivered. A request
+that is cancelled before its turn does not run either.
 """
 
 from __future__ import annotations
