@@ -15,6 +15,7 @@ import uvicorn
 
 from openbell.desk.quotes.arche import gateway_file
 from openbell.desk.quotes.arche.gateway_file import NAME
+from openbell.gateway.admission import OwnKey
 from openbell.gateway.app import Gateway
 from openbell.gateway.guard.connections import (
     AcceptedConnection,
@@ -23,7 +24,6 @@ from openbell.gateway.guard.connections import (
     most_connections,
     server_options,
 )
-from openbell.gateway.quotes.keys import OwnKey
 from openbell.market.errors import SettingsError
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from openbell.desk.desk import Desk
 from openbell.desk.pictures.chart_image.directory_lists import desk_exchanges, desk_symbols
 from openbell.desk.pictures.chart_image.errors import ConfigRefused
 from openbell.desk.pictures.chart_image.service import ChartImages, Generated
-from openbell.desk.quotes.arche.port import TRUTH
+from openbell.desk.quotes.arche.requests import TRUTH
 from openbell.gateway.guard.refusals import GuardRefusal, Headers
 from openbell.market.clock import iso
 from openbell.market.errors import CallTimeout, DataError, FeedUnavailable, OpenbellError, Refused, StoreError

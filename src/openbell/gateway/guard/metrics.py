@@ -12,8 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
 from starlette.types import Receive, Scope, Send
 
-from openbell.desk.operations.health.machine import resident_bytes
-from openbell.desk.operations.health.report import FAILING, HealthSnapshot
+from openbell.desk.operations.health.report import FAILING, HealthSnapshot, resident_bytes
 from openbell.gateway.guard.headers import is_from_other_page, is_local
 from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.market.plural import counted
