@@ -20,8 +20,7 @@ from openbell.desk.events.supervision import Supervisor
 from openbell.desk.operations.readiness import RecordConnections, bar_check, feed_check, record_check
 from openbell.desk.settings import Settings
 from openbell.desk.settings.principals import Quota
-from openbell.feeds.declaration import FeedParts
-from openbell.feeds.registry import default_watchlist, feed_of
+from openbell.feeds.registry import FeedParts, default_watchlist, feed_of
 from openbell.market.clock import Clock, FixedClock, ReplayClock, SystemClock, parse_time
 from openbell.market.provenance import TRUTH, BarFacts
 from openbell.stores.threads import Threads
