@@ -80,7 +80,7 @@ def chart(
         check_output(output, PICTURES)
         check_one_of("--session", session, SESSIONS)
         from openbell.charts.look import Look
-        from openbell.charts.zones import zone_called
+        from openbell.charts.time_axis import zone_called
 
         width, height = _size(size)
         look = Look(width, height, scale, style, theme, price_scale)

@@ -25,7 +25,7 @@ from openbell.desk.bars.facts import latest_of_any
 from openbell.desk.bars.service import RING, BarService
 from openbell.desk.events.supervision import FailingUnits
 from openbell.desk.orders.engine import raise_if_general
-from openbell.desk.orders.execution_bars import TradedMinutes
+from openbell.desk.orders.prices import TradedMinutes
 from openbell.desk.pictures.indicators import IndicatorService
 from openbell.indicators.evaluation import IndicatorRequest
 from openbell.market.bars import MINUTE, Bars, closed_at
@@ -42,7 +42,7 @@ from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
 from openbell.trading.alerts import Alert, AlertState, Firing, notification, price_firings, signal_firings
-from openbell.trading.evidence import bar_hash
+from openbell.trading.ledger import bar_hash
 
 log = logging.getLogger(__name__)
 

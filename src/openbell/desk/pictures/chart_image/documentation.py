@@ -22,11 +22,11 @@ from openbell.desk.pictures.chart_image.catalogue_documentation import (
     merged_documentation,
 )
 from openbell.desk.pictures.chart_image.errors import VendorError, VendorFailed
-from openbell.desk.pictures.chart_image.files import replace_file
 from openbell.desk.pictures.chart_image.http import Timing, VendorHttp, VendorRequest
 from openbell.desk.pictures.chart_image.page_facts import PageFacts, read_facts
 from openbell.desk.pictures.chart_image.vendor import FOLDER, call_seconds
 from openbell.desk.settings import Settings
+from openbell.desk.settings.private_files import replace_file
 
 log = logging.getLogger(__name__)
 FRESH_SECONDS = 24 * 3600

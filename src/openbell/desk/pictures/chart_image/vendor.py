@@ -47,10 +47,10 @@ from openbell.desk.pictures.chart_image.errors import (
     VendorUnreachable,
 )
 from openbell.desk.pictures.chart_image.exchanges import VendorExchange
-from openbell.desk.pictures.chart_image.files import replace_file
 from openbell.desk.pictures.chart_image.http import Timing, VendorHttp, VendorRequest, pace_of
 from openbell.desk.pictures.chart_image.words import parse_json, words_of
 from openbell.desk.settings import Settings
+from openbell.desk.settings.private_files import replace_file
 from openbell.net.rates import Bucket, backoff
 from openbell.net.response import Response
 

@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from openbell.desk.bars.facts import bar_facts
 from openbell.desk.bars.service import BarService
-from openbell.desk.quotes.arche.port import AnswerFacts
-from openbell.desk.quotes.arche.requests import HistoricalRequest, Missing
+from openbell.desk.quotes.arche.requests import AnswerFacts, HistoricalRequest, Missing
 from openbell.market.bars import Bars, closed_at
 from openbell.market.digits import volume_column
 from openbell.market.errors import DataError, StoreError, UnknownSymbol

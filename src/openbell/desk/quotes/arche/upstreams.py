@@ -15,8 +15,7 @@ from openbell.desk.quotes.arche import gateway_file
 from openbell.desk.quotes.arche.errors import UpstreamTooLarge, UpstreamUnreachable
 from openbell.desk.quotes.arche.gateway_file import GatewayFile, fingerprint
 from openbell.desk.quotes.arche.local import LocalParts, LocalUpstream
-from openbell.desk.quotes.arche.port import TRUTH, ArcheResponse
-from openbell.desk.quotes.arche.requests import HEALTH, Params
+from openbell.desk.quotes.arche.requests import HEALTH, TRUTH, ArcheResponse, Params
 from openbell.market.errors import OpenbellError, Refused
 from openbell.net.http import HttpClient, HttpFailed, HttpFault, RequestBounds
 
