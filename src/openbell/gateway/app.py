@@ -27,10 +27,9 @@ from openbell.gateway.chart_img.endpoint import CHART, ChartEndpoint
 from openbell.gateway.chart_img.endpoint import TOOLS as CHART_TOOLS
 from openbell.gateway.guard.audit import AuditLog
 from openbell.gateway.guard.bodies import Bodies
-from openbell.gateway.guard.health import HealthReport, Readiness
 from openbell.gateway.guard.hosts import Hosts, allowed_by
 from openbell.gateway.guard.limits import CallLimits, rates_of
-from openbell.gateway.guard.metrics import GatewayMetrics, MetricsPage
+from openbell.gateway.guard.metrics import GatewayMetrics, HealthReport, MetricsPage, Readiness
 from openbell.gateway.guard.refusals import Count, Form, GuardRefusal, plain_form, uncounted
 from openbell.gateway.guard.responses import Responses, page_headers
 from openbell.gateway.oauth.credentials import OAuthCredentials, StaticTokens

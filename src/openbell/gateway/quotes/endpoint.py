@@ -24,8 +24,8 @@ from openbell.desk.settings.principals import OPERATOR
 from openbell.gateway.admission import Admission, OwnKey, with_token
 from openbell.gateway.calls import Calls, CallWatch, HttpCall
 from openbell.gateway.guard.headers import address_of
-from openbell.gateway.guard.health import healthz
 from openbell.gateway.guard.limits import CallLimits, address_key
+from openbell.gateway.guard.metrics import healthz
 from openbell.gateway.guard.refusals import GuardRefusal, Headers
 from openbell.gateway.guard.responses import request_id_of
 from openbell.gateway.quotes.openapi import PATH as OPENAPI
