@@ -12,9 +12,14 @@ from holidays.financial.ny_stock_exchange import NewYorkStockExchange
 
 from openbell.market.session_table import SessionTable, table_for
 from openbell.market.sessions import (
+    FIRST_HALF_DAYS,
+    FIRST_YEAR,
+    LAST_YEAR,
     Phase,
+    closed_days,
     eastern,
     forex_open,
+    half_days,
     next_open,
     phase,
     session_on,
@@ -22,7 +27,6 @@ from openbell.market.sessions import (
     stock_phase,
 )
 from openbell.market.trading_days import trading_day
-from openbell.market.us_holidays import FIRST_HALF_DAYS, FIRST_YEAR, LAST_YEAR, closed_days, half_days
 from tests.market.new_york import Times, oracle
 from tests.market.walks import CRYPTO, FOREX, MINUTE, STOCK, at, minutes
 

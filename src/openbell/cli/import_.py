@@ -145,8 +145,8 @@ def _options(
     length = parse_timeframe(timeframe, SHORT) if timeframe is not None else None
     with collector_paused():
         from openbell.desk.importing import ImportOptions
+        from openbell.desk.importing.keys import zone_of
         from openbell.desk.importing.patterns import compiled
-        from openbell.desk.importing.zones import zone_of
 
     if date_format is not None:
         compiled(date_format)

@@ -16,9 +16,8 @@ import numpy as np
 
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.session_table import SessionTable, Times, table_for
-from openbell.market.sessions import eastern, midnight
+from openbell.market.sessions import FIRST_YEAR, LAST_YEAR, eastern, midnight
 from openbell.market.timeframes import Timeframe
-from openbell.market.us_holidays import FIRST_YEAR, LAST_YEAR
 
 _DAY = 86400
 _CURRENCY_CLOSE = 17 * 3600

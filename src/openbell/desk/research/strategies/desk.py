@@ -13,10 +13,9 @@ from openbell.desk.research.strategies.background_search import BackgroundSearch
 from openbell.desk.research.strategies.catalogue import Catalogue
 from openbell.desk.research.strategies.figures import FigureService
 from openbell.desk.research.strategies.following import StrategyFollower
-from openbell.desk.research.strategies.history import PerformanceService
 from openbell.desk.research.strategies.searching import SearchService
 from openbell.desk.research.strategies.specs import SpecService, canonical_named
-from openbell.desk.research.strategies.strategy_advice import AdviceServices, StrategyAdvice
+from openbell.desk.research.strategies.strategy_advice import AdviceServices, PerformanceService, StrategyAdvice
 from openbell.desk.research.workers import Workers
 from openbell.desk.settings.principals import Quota
 from openbell.market.bars import Bars
