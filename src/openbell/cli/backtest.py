@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import AsOf, Until, app, moment, plain_errors, result_of, settings_for
-from openbell.cli.output_files import PICTURES, check_output, write_output
 from openbell.cli.spec_files import strategy_named
-from openbell.cli.terminal import progress
+from openbell.cli.terminal import PICTURES, check_output, progress, write_output
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter
 from openbell.market.plural import counted

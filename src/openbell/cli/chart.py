@@ -12,7 +12,7 @@ import typer
 
 from openbell.charts.choices import STYLES
 from openbell.cli.app import AsOf, InScenario, app, plain_errors, result_of, settings_for
-from openbell.cli.output_files import PICTURES, check_output, write_output
+from openbell.cli.terminal import PICTURES, check_output, write_output
 from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import check_one_of
 from openbell.market.sessions import SESSIONS

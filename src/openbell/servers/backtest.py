@@ -14,7 +14,7 @@ from openbell.backtest.outcome import Period, PeriodMonth, TradeOutcome, outcome
 from openbell.backtest.rules import END, Setup
 from openbell.backtest.runs import Backtest
 from openbell.desk.research.strategies.desk import Chosen, chosen_before
-from openbell.desk.research.strategies.history import PERIODS
+from openbell.desk.research.strategies.strategy_advice import PERIODS
 from openbell.market.bars import closed_at
 from openbell.market.clock import iso, whole_date
 from openbell.market.errors import (
