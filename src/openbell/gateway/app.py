@@ -10,11 +10,13 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
+from openbell.desk.alerts.inbox import Inbox
+from openbell.desk.desk import Desk
 from openbell.desk.operations.health.asking import PATH as HEALTH_REPORT
 from openbell.desk.pictures.chart_image.pictures import PATH as PICTURES
 from openbell.desk.quotes.arche.requests import HEALTH, LIVE
@@ -50,10 +52,6 @@ from openbell.protocol.session import Scope
 from openbell.protocol.tool import pushed_methods
 from openbell.servers import NAMES, load
 from openbell.stores.threads import Threads
-
-if TYPE_CHECKING:
-    from openbell.desk.alerts.inbox import Inbox
-    from openbell.desk.desk import Desk
 
 MAIN = "chartgen"
 _ALIASES = {"POST": frozenset({"/", "/message"}), "GET": frozenset({"/sse"})}

@@ -8,13 +8,15 @@ import os
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from urllib.parse import urlsplit
 
 import uvicorn
 
+from openbell.desk.desk import Desk
 from openbell.desk.quotes.arche import gateway_file
 from openbell.desk.quotes.arche.gateway_file import NAME
+from openbell.desk.settings import Settings
 from openbell.gateway.admission import OwnKey
 from openbell.gateway.app import Gateway
 from openbell.gateway.guard.connections import (
@@ -25,10 +27,6 @@ from openbell.gateway.guard.connections import (
     server_options,
 )
 from openbell.market.errors import SettingsError
-
-if TYPE_CHECKING:
-    from openbell.desk.desk import Desk
-    from openbell.desk.settings import Settings
 
 log = logging.getLogger(__name__)
 
