@@ -44,12 +44,12 @@ class Stated(StatedOfAccount):
 def stated(call: Call, instrument: Instrument | None = None, sources: Collection[Source] = frozenset()) -> Stated:
     """Returns the source of the bars, the session of the instrument's market (else of stocks), and the time of the call."""
     session, as_of = session_and_time(call, instrument)
-    return {"data_source": data_source(call.desk, instrument, sources), "session": session, "as_of": as_of}
+    return {"data_source": data_source(call, instrument, sources), "session": session, "as_of": as_of}
 
 
 def stated_of_account(call: Call) -> StatedOfAccount:
     """Returns the source of the bars that value an account, and the time of the call."""
-    return {"data_source": data_source(call.desk, None, frozenset()), "as_of": session_and_time(call, None)[1]}
+    return {"data_source": data_source(call, None, frozenset()), "as_of": session_and_time(call, None)[1]}
 
 
 class Pagination(TypedDict):

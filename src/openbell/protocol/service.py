@@ -234,7 +234,7 @@ class Runner:
             log.exception("%s failed", name)
             basis = self._declared(tool, checked)
             reply = dialect.bug(ResultMetrics(_ms_since(began)), name)
-        reply.truth = truth(self.desk, call.at, basis)
+        reply.truth = truth(self.desk.settings, call.at, basis)
         if tool.note_of is not None and not reply.is_error:
             reply.note = tool.note_of(reply.truth)
         return reply

@@ -239,7 +239,7 @@ async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswe
         "timeframe": chosen.timeframe_name,
         "parameters": dict(strategy.parameters),
         "note": _note(chosen, found, setup),
-        "data_source": data_source(call.desk, instrument, facts.sources),
+        "data_source": data_source(call, instrument, facts.sources),
     }
     if not call.desk.settings.backtester:
         return Result(answer, on_bars(instrument, closed_at(bars), facts))
@@ -323,7 +323,7 @@ async def get_historical_performance(call: Call, given: PerformanceInput) -> Res
             "avg_return are of those that were closed; sharpe and the returns of months include a position from before "
             "the period, which run_backtest does not have"
         ),
-        "data_source": data_source(call.desk, instrument, facts.sources),
+        "data_source": data_source(call, instrument, facts.sources),
     }
     return Result(answer, on_bars(instrument, stretch.until, facts))
 

@@ -159,7 +159,7 @@ class Charts:
             return {}
         note = "; ".join(made.notes)[:_LONGEST_NOTE] or None
         basis = on_bars(made.bars.instrument, made.bars.end, made.bars.facts, note)
-        return {TRUTH: json.dumps(truth(self._desk, self._desk.clock.epoch(), basis))}
+        return {TRUTH: json.dumps(truth(self._desk.settings, self._desk.clock.epoch(), basis))}
 
     async def exchanges(self) -> ChartResponse:
         """Answers GET /v3/tradingview/exchange/list."""

@@ -110,7 +110,7 @@ class QuotesEndpoint:
         found = await self._desk.arche.local.get(scope["path"], params, request_id_of(scope))
         if found.facts is None:
             return found
-        shown = json.dumps(truth(self._desk, at, basis_of(found)))
+        shown = json.dumps(truth(self._desk.settings, at, basis_of(found)))
         return ArcheResponse(found.status, {**found.headers, TRUTH: shown}, found.body)
 
     async def _send(self, scope: Scope, send: Send, response: ArcheResponse, more: Headers) -> None:
