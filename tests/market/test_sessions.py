@@ -26,9 +26,8 @@ from openbell.market.sessions import (
     sessions_of,
     stock_phase,
 )
-from openbell.market.trading_days import trading_day
 from tests.market.new_york import Times, oracle
-from tests.market.walks import CRYPTO, FOREX, MINUTE, STOCK, at, minutes
+from tests.market.walks import CRYPTO, FOREX, MINUTE, STOCK, at, minutes, trading_day
 
 YEARS = range(2015, 2028)
 START, END = at("2015-01-01T00:00-05:00"), at("2028-01-01T00:00-05:00")

@@ -71,15 +71,6 @@ def dates_of(instrument: Instrument, timeframe: Timeframe, opened: Times) -> lis
     return found
 
 
-def trading_day(instrument: Instrument, times: Times) -> Times:
-    """Returns a number for each minute that is equal for all minutes of a trading day; −1 outside all trading days."""
-    if instrument.asset_class is AssetClass.CRYPTO:
-        return times // 86400
-    if not len(times):
-        return times.copy()
-    return trading_days_between(instrument, int(times[0]), int(times[-1])).regular(times)
-
-
 def currency_days_between(first: float, last: float) -> SessionTable:
     """Returns the days of all years that overlap [first, last], and of the years of the days before and after it."""
     return _currency_years(eastern(first - _WEEKEND).year, eastern(last + _WEEKEND).year)

@@ -69,10 +69,6 @@ class Word:
         """True for numbers without a suffix."""
         return self.value is not None and not self.text
 
-    def is_sign(self) -> bool:
-        """True for punctuation."""
-        return self.value is None and not self.text[:1].isalnum()
-
 
 def words_of(sentence: str) -> list[Word]:
     """Returns the words of a sentence."""
