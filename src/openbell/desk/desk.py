@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -367,10 +368,14 @@ class Desk:
     """How parts are closed: each before those that it uses. The order in which they are made is that of their first use."""
 
     async def close(self) -> None:
-        """Close every part that was made."""
-        for part, close in self._CLOSING.items():
-            if self.has_made(part):
-                await close(self)
+        """Close every part that was made, also if one of them cannot be closed: its error is raised at the end."""
+        async with AsyncExitStack() as closing:
+            for part in reversed(self._CLOSING):
+                closing.push_async_callback(self._close_part, part)
+
+    async def _close_part(self, part: str) -> None:
+        if self.has_made(part):
+            await self._CLOSING[part](self)
 
     async def _abandon_drawing(self) -> None:
         self._drawing.abandon()
