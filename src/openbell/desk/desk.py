@@ -370,7 +370,7 @@ class Desk:
     async def close(self) -> None:
         """Close every part that was made, also if one of them cannot be closed: its error is raised at the end."""
         async with AsyncExitStack() as closing:
-            for part in reversed(self._CLOSING):
+            for part in reversed(tuple(self._CLOSING)):
                 closing.push_async_callback(self._close_part, part)
 
     async def _close_part(self, part: str) -> None:
