@@ -26,7 +26,8 @@ from openbell.strategies.spec import ConditionType, PositionSide
 from openbell.trading import amounts
 from openbell.trading.amounts import ONE, ZERO
 from openbell.trading.book import Book
-from openbell.trading.fills import Costs, Fill
+from openbell.trading.costs import Costs
+from openbell.trading.fills import Fill
 from openbell.trading.matcher import Matcher
 from openbell.trading.orders import Force, Order, OrderKind, OrderState, Role, exits_of
 from openbell.trading.orders import Side as OrderSide

@@ -23,7 +23,7 @@ from openbell.strategies.evaluation import Conditions, evaluate
 from openbell.strategies.library import canonical
 from openbell.strategies.reading import read_spec
 from openbell.strategies.spec import ConditionType, PositionSide
-from openbell.trading.ledger import bar_hash
+from openbell.trading.evidence import bar_hash
 from tests.strategies.specs import crossover, walk
 
 BARS = walk(3, 40)

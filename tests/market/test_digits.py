@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbell.market.bars import make
-from openbell.market.digits import average, significant, significant_column, volume, volume_column, volumes_of
+from openbell.market.digit_columns import significant_column, volume_column, volumes_of
+from openbell.market.digits import average, significant, volume
 from openbell.market.instruments import parse
 from openbell.market.plural import in_words
 from openbell.market.timeframes import Timeframe

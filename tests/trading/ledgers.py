@@ -11,7 +11,8 @@ from openbell.market.bars import Bars
 from openbell.trading.accounts import Account
 from openbell.trading.alerts import Alert, AlertState, Type
 from openbell.trading.amounts import ZERO
-from openbell.trading.fills import Costs, Fill, fill_of
+from openbell.trading.costs import Costs
+from openbell.trading.fills import Fill, fill_of
 from openbell.trading.ledger import GENESIS, LedgerEntry, canonical, seal
 from openbell.trading.orders import Order, OrderState, Role, exits_of
 from openbell.trading.rows import to_row

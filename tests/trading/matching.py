@@ -8,7 +8,7 @@ from decimal import Decimal
 from openbell.market.bars import Bars
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book, Position
-from openbell.trading.fills import Costs
+from openbell.trading.costs import Costs
 from openbell.trading.matcher import Change, Matcher
 from openbell.trading.orders import Order
 

@@ -18,7 +18,8 @@ from openbell.trading import amounts
 from openbell.trading.advance import DAY, AccountState, Rules, advance
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
-from openbell.trading.fills import Costs, Fill
+from openbell.trading.costs import Costs
+from openbell.trading.fills import Fill
 from openbell.trading.matcher import Change
 from openbell.trading.orders import RESTING, Order, OrderKind, OrderState, Role, Side, end_exits, exits_of
 from openbell.trading.risk import RiskLimits

@@ -11,8 +11,9 @@ import pytest
 from openbell.trading.accounts import Account
 from openbell.trading.audit import LedgerAudit, audit
 from openbell.trading.book import replay
+from openbell.trading.evidence import outside_its_bar
 from openbell.trading.fills import Fill
-from openbell.trading.ledger import GENESIS, LedgerEntry, check, outside_its_bar, seal
+from openbell.trading.ledger import GENESIS, LedgerEntry, check, seal
 from openbell.trading.orders import MOVES, OrderState
 from openbell.trading.rows import from_row, to_row
 from tests.trading.ledgers import FORGERIES, Line, honest, of, sealed, verdict, written

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from openbell.trading.ledger import GENESIS, Head, LedgerEntry, bar_hash, canonical, check, digest, seal
+from openbell.trading.evidence import bar_hash
+from openbell.trading.ledger import GENESIS, Head, LedgerEntry, canonical, check, digest, seal
 from tests.counts import runs
 from tests.trading.samples import minutes
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.trading.book import Book, replay
-from openbell.trading.fills import Costs
+from openbell.trading.costs import Costs
 from openbell.trading.orders import RESTING, Order, OrderKind, OrderState, Role, Side, end_exits, exits_of
 from openbell.trading.risk import Proposal, RiskLimits, Situation, Verdict, judge
 from tests.trading.matching import match

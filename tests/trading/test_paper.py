@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from openbell.market.bars import Bars
 from openbell.market.sessions import StockSession, session_on
-from openbell.trading.fills import Costs, Fill
-from openbell.trading.ledger import bar_hash
+from openbell.trading.costs import Costs
+from openbell.trading.evidence import bar_hash
+from openbell.trading.fills import Fill
 from openbell.trading.matcher import Change
 from openbell.trading.orders import RESTING, Force, Order, OrderKind, OrderState, Role, Side, end_exits, exits_of
 from tests.trading.matching import match

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from openbell.market.clock import parse_time
 from openbell.market.instruments import parse
-from openbell.trading.fills import Costs, Fill
+from openbell.trading.costs import Costs
+from openbell.trading.fills import Fill
 from openbell.trading.halt import Halt
 from openbell.trading.orders import FINAL, Order, OrderKind, OrderState, Role
 from openbell.trading.waiting import Traded, traded, waiting

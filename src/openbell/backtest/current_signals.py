@@ -28,7 +28,7 @@ from openbell.strategies.consensus import Action
 from openbell.strategies.evaluation import Conditions, Known, evaluate
 from openbell.strategies.implementations import Forward
 from openbell.strategies.spec import Number, PositionSide, Spec
-from openbell.trading.ledger import bar_hash
+from openbell.trading.evidence import bar_hash
 
 LEAVING_BARS = 5
 """For so many bars after a strategy has left, it advises against the position; then it holds."""

@@ -24,7 +24,8 @@ from openbell.indicators.channels import Channels, Level, Segment, Signal
 from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Bars, Values, total
 from openbell.market.clock import iso
-from openbell.market.digits import significant, significant_column, volume, volumes_of
+from openbell.market.digit_columns import significant_column, volumes_of
+from openbell.market.digits import significant, volume
 
 MOST_MARKS = 30
 """Signals of an indicator in a summary, and lines between bars: session profiles alone would fill 5,000 tokens."""

@@ -12,7 +12,8 @@ from openbell.desk.bars.facts import stored_instead
 from openbell.desk.quotes.service import Quote
 from openbell.market.bars import Bars, closed_at
 from openbell.market.clock import iso
-from openbell.market.digits import difference, volume, volumes_of
+from openbell.market.digit_columns import volumes_of
+from openbell.market.digits import difference, volume
 from openbell.market.errors import (
     CallTimeout,
     FeedUnavailable,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
@@ -19,7 +18,6 @@ from openbell.indicators.catalogue.vwap import vwap
 from openbell.indicators.float_ties import OSCILLATOR, TOLERANCE
 from openbell.market.bars import Bars, Values
 from openbell.market.errors import InsufficientData
-from openbell.market.instruments import AssetClass
 from openbell.signals.crossings import (
     NEEDED,
     OVERBOUGHT,
@@ -31,13 +29,6 @@ from openbell.signals.crossings import (
     crossed,
     find_crossings,
 )
-
-NOT_COVERED: Mapping[AssetClass, str] = {
-    AssetClass.FOREX: "signals cover stocks and crypto; for currencies use get_indicators of chartgen or get_candles of "
-    "market-data"
-}
-"""The classes of instruments that signals do not cover: what an error says of a symbol of such a class."""
-
 
 BAND = 20
 """Bars in the window of the Bollinger bands."""

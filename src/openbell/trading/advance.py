@@ -17,7 +17,8 @@ from openbell.market.bars import MINUTE, Bars
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
-from openbell.trading.fills import Costs, Fill
+from openbell.trading.costs import Costs
+from openbell.trading.fills import Fill
 from openbell.trading.matcher import Change, Matcher
 from openbell.trading.orders import Order, OrderKind, OrderState, Side
 from openbell.trading.risk import RiskLimits, lost_too_much

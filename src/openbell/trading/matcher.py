@@ -21,8 +21,9 @@ from openbell.market.bars import MINUTE, Bars
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
-from openbell.trading.fills import Costs, Fill, available, fill_of, in_steps, tradable
-from openbell.trading.ledger import bar_hash
+from openbell.trading.costs import Costs, available, in_steps, tradable
+from openbell.trading.evidence import bar_hash
+from openbell.trading.fills import Fill, fill_of
 from openbell.trading.orders import RESTING, Order, OrderKind, OrderState, Role, Side, end_exits
 
 Change = Order | Fill

@@ -18,7 +18,7 @@ from openbell.market.sessions import EASTERN, Phase, eastern, next_open, phase, 
 from openbell.market.trading_days import currency_days_between
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
-from openbell.trading.fills import Costs, available, in_steps, tradable
+from openbell.trading.costs import Costs, available, in_steps, tradable
 from openbell.trading.halt import Halt
 from openbell.trading.orders import RESTING, Order, OrderKind, OrderState
 

@@ -35,7 +35,7 @@ from openbell.stores.records.snapshot import View
 from openbell.trading.accounts import Account
 from openbell.trading.advance import Rules
 from openbell.trading.broker import Broker
-from openbell.trading.fills import Costs
+from openbell.trading.costs import Costs
 from openbell.trading.risk import Proposal, RiskLimits, Verdict
 from tests.desk.trading.market import STALE_AFTER, Clock, Market
 from tests.desk.trading.memory_databases import Life, Line, NotedHead

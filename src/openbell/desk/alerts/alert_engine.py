@@ -42,7 +42,7 @@ from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
 from openbell.trading.alerts import Alert, AlertState, Firing, notification, price_firings, signal_firings
-from openbell.trading.ledger import bar_hash
+from openbell.trading.evidence import bar_hash
 
 log = logging.getLogger(__name__)
 

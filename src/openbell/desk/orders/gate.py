@@ -25,7 +25,7 @@ from openbell.trading import amounts, risk
 from openbell.trading.accounts import PAPER, Account
 from openbell.trading.advance import DAY
 from openbell.trading.book import Book
-from openbell.trading.fills import Costs
+from openbell.trading.costs import Costs
 from openbell.trading.halt import Halt
 from openbell.trading.orders import EXPOSED, Order, Side
 from openbell.trading.risk import Proposal, RiskLimits, Situation, Verdict

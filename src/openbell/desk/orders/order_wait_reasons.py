@@ -19,7 +19,7 @@ from openbell.stores.records import progress
 from openbell.stores.records.progress import trouble_of
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
-from openbell.trading.fills import Costs
+from openbell.trading.costs import Costs
 from openbell.trading.halt import Halt
 from openbell.trading.orders import Order
 from openbell.trading.waiting import traded, waiting

@@ -12,7 +12,7 @@ from openbell.desk.orders.reports import end
 from openbell.stores.port import Lease
 from openbell.stores.records.journal import Journal
 from openbell.trading.accounts import PAPER
-from openbell.trading.fills import Costs
+from openbell.trading.costs import Costs
 from openbell.trading.orders import Order, OrderState
 
 _BY_OWNER = "cancelled by its owner"

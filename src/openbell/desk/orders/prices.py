@@ -27,7 +27,7 @@ from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import Span, Version
 from openbell.trading import amounts
-from openbell.trading.ledger import bar_hash
+from openbell.trading.evidence import bar_hash
 
 _PIECE = 3000
 """Minutes that are looked at together."""

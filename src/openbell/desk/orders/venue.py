@@ -11,7 +11,7 @@ from typing import Protocol
 
 from openbell.stores.port import Lease
 from openbell.stores.records.journal import Journal
-from openbell.trading.fills import Costs
+from openbell.trading.costs import Costs
 from openbell.trading.orders import Order
 
 

@@ -17,7 +17,7 @@ from openbell.protocol.service import Service
 from openbell.protocol.session import Scope
 from openbell.servers.chart_signals import alerts, market, signals
 from openbell.signals.crossing_alerts import METHOD
-from openbell.signals.series import NOT_COVERED
+from openbell.signals.crossings import NOT_COVERED
 
 SERVICE = Service(
     name="chart-signals",

@@ -17,8 +17,9 @@ from openbell.market.series import Series
 from openbell.stores.records.journal import head_of
 from openbell.stores.records.tables import JOURNALED, fills, ledger
 from openbell.trading.audit import LedgerAudit
+from openbell.trading.evidence import bar_hash, outside_its_bar
 from openbell.trading.fills import Fill
-from openbell.trading.ledger import Head, LedgerEntry, LedgerFault, bar_hash, canonical, check, outside_its_bar
+from openbell.trading.ledger import Head, LedgerEntry, LedgerFault, canonical, check
 from openbell.trading.rows import from_row
 
 _DAY = 86400

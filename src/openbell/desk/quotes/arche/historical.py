@@ -20,7 +20,7 @@ from openbell.desk.bars.facts import bar_facts
 from openbell.desk.bars.service import BarService
 from openbell.desk.quotes.arche.requests import AnswerFacts, HistoricalRequest, Missing
 from openbell.market.bars import Bars, closed_at
-from openbell.market.digits import volume_column
+from openbell.market.digit_columns import volume_column
 from openbell.market.errors import DataError, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import BarFacts, Source
