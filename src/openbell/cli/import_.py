@@ -416,7 +416,7 @@ def notes_of(found: Sequence[FileSeries]) -> list[str]:
 def _note_late_bars(settings: Settings, newest: dict[Instrument, float]) -> None:
     """Print which orders and alerts the bars up to the `newest` of each instrument may no longer reach."""
     from openbell.desk.desk import Desk
-    from openbell.desk.orders.late_bars import Waiting, waiting_for_bars
+    from openbell.desk.orders.order_wait_reasons import Waiting, waiting_for_bars
 
     async def count() -> dict[Instrument, Waiting]:
         # Read-only: an import creates no records.
