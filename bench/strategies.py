@@ -6,7 +6,7 @@ import sys
 import time
 
 from measure import row
-from openbell.feeds.declaration import STOCKS_AND_CRYPTO
+from openbell.feeds.registry import STOCKS_AND_CRYPTO
 from openbell.feeds.sim.bars import minute_bars
 from openbell.market.instruments import parse
 from openbell.strategies.compiled import compiled

@@ -13,8 +13,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from openbell.backtest.figures import figures
-from openbell.backtest.outcome import monthly_returns
+from openbell.backtest.outcome import figures, monthly_returns
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
 from openbell.charts.report import MAX_ROWS, BacktestReport, OverfittingNotes, page

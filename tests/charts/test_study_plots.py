@@ -11,7 +11,7 @@ import pytest
 from openbell.charts.compose import compose
 from openbell.charts.config.looks import look_of, unsupported
 from openbell.charts.config.model import ConfigStudy
-from openbell.charts.config.plots import TRANSFORMED, has_volume, line_labels, requests_of, smoothed_adx, undrawn
+from openbell.charts.config.plots import has_volume, line_labels, requests_of, smoothed_adx, undrawn
 from openbell.charts.scene import Band, Boxes, Stroke
 from openbell.charts.studies.catalogue import all_studies
 from openbell.charts.studies.study import Input, Study
@@ -47,6 +47,13 @@ def average(prices: Values, length: int) -> Values:
     """Returns simple averages; NaN before there are enough values."""
     found = [float(np.mean(prices[at - length + 1 : at + 1])) for at in range(length - 1, len(prices))]
     return np.concatenate((np.full(length - 1, np.nan), found))
+
+
+TRANSFORMED = frozenset(
+    {"source", "offset", "method", "smoothingLine", "smoothingLength", "useEMA", "centered", "smoothing", "volume"}
+    | {"vaVolume"}
+)
+"""The inputs that no parameter of an indicator stands for."""
 
 
 def is_drawn(each: Study) -> bool:

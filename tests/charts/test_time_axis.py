@@ -12,7 +12,7 @@ import pytest
 from openbell.charts.compose import compose
 from openbell.charts.look import ChartOptions, Look
 from openbell.charts.scene import Scene
-from openbell.charts.zones import zone_called, zone_text
+from openbell.charts.time_axis import zone_called, zone_text
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import Instrument

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openbell.cli.output_files import write_output
+from openbell.cli.terminal import write_output
 from openbell.market.errors import InvalidParameter
 from tests.cli.in_process import command
 from tests.client import run

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from openbell.cli.findings import Finding
-from openbell.cli.vendor_checks import check_chart_images
+from openbell.cli.service_checks import check_chart_images
 from openbell.desk.desk import Desk
 from openbell.desk.pictures.chart_image.errors import KEY_VARIABLE
 from openbell.desk.pictures.chart_image.pictures import FOLDER

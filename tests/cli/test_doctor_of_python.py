@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from openbell.cli.process_checks import holes
+from openbell.cli.service_checks import holes
 from tests.client import run
 
 

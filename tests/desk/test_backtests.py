@@ -14,7 +14,7 @@ import pytest
 from openbell.backtest.errors import BacktestTimeout
 from openbell.backtest.jobs import BacktestJob
 from openbell.backtest.rules import Setup
-from openbell.backtest.walk_forward import Progress
+from openbell.backtest.runs import Progress
 from openbell.desk.desk import Desk
 from openbell.desk.research.backtester import GrpcBacktester, LocalBacktester, make_backtester
 from openbell.desk.settings import load

@@ -27,10 +27,9 @@ from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
-from openbell.stores.fair_queue import CALLER
 from openbell.stores.parquet.store import ParquetStore
 from openbell.stores.port import Span
-from openbell.stores.threads import Threads
+from openbell.stores.threads import CALLER, Threads
 from tests.clocks import HandClock
 from tests.desk.scripted import BTC, ScriptedFeed, bars
 

@@ -23,7 +23,7 @@ from openbell.backtest.rules import Setup
 from openbell.backtest.sweeps import Sweep, sweep
 from openbell.desk.desk import Desk
 from openbell.desk.research.backtest_bars import BacktestBars
-from openbell.desk.research.sweeps import SweepRun
+from openbell.desk.research.backtests import SweepRun
 from openbell.desk.research.workers import DaskWorkers, ProcessWorkers, WorkersFailed
 from openbell.desk.settings import load
 from openbell.market.errors import InvalidParameter, SettingsError
@@ -261,7 +261,7 @@ def test_an_address_that_is_none_is_refused(tmp_path: Path, address: str) -> Non
 
 def test_what_takes_long_runs_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     run = SweepRun(SPEC, BacktestBars(BARS, 0, None, ""), GRID, Setup(), "", None, None)
-    monkeypatch.setattr("openbell.desk.research.sweeps._processors", lambda: 3)
+    monkeypatch.setattr("openbell.desk.research.backtests._processors", lambda: 3)
     assert run._chosen_workers(0.01) is None
     chosen = run._chosen_workers(1.0)
     assert isinstance(chosen, ProcessWorkers)

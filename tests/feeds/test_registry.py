@@ -14,7 +14,7 @@ from tests.client import OPENBELL, PATIENCE, environment
 FEED = '''
 """A market in which every price is the same."""
 
-from openbell.feeds.declaration import FeedKind, Option
+from openbell.feeds.registry import FeedKind, Option
 from openbell.market.provenance import Origin
 
 
@@ -60,7 +60,7 @@ BROKER = '''
 """A broker that takes nothing."""
 
 from openbell.brokers.registry import BrokerKind, BrokerParts
-from openbell.feeds.declaration import Option
+from openbell.feeds.registry import Option
 from openbell.market.errors import SettingsError
 
 

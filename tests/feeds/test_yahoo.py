@@ -21,11 +21,11 @@ from openbell.desk.bars.collector import Collector
 from openbell.desk.bars.service import BarService
 from openbell.desk.bars.watchlist import WatchlistFile
 from openbell.feeds.port import Batch, Feed
-from openbell.feeds.yahoo import connection, library
+from openbell.feeds.yahoo import connection
 from openbell.feeds.yahoo import feed as feed_module
 from openbell.feeds.yahoo.candles import DELAY, yahoo_symbol
+from openbell.feeds.yahoo.connection import shortest
 from openbell.feeds.yahoo.feed import SETTLE, YahooFeed
-from openbell.feeds.yahoo.wire import shortest
 from openbell.market.bars import Bars, empty, merge, resample
 from openbell.market.clock import Clock, FixedClock, SystemClock
 from openbell.market.errors import FeedUnavailable, NoSuchSeries, SettingsError, UnknownSymbol
@@ -473,7 +473,7 @@ def test_many_calls_at_once_stay_below_the_limit_for_bursts(server: YahooServer)
 def test_a_cancelled_call_returns_at_once_and_sends_nothing_more(
     server: YahooServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(library, "TIMEOUT", 1.0)
+    monkeypatch.setattr(connection, "TIMEOUT", 1.0)
 
     async def main() -> None:
         feed = make_feed(server)
@@ -494,7 +494,7 @@ def test_a_cancelled_call_returns_at_once_and_sends_nothing_more(
 def test_without_yfinance_the_error_has_the_command_that_installs_it(
     server: YahooServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library._load.cache_clear()
+    connection._load.cache_clear()
     monkeypatch.setitem(sys.modules, "yfinance", None)
     with pytest.raises(SettingsError, match=r"-m pip install 'openbell\[yahoo\]'"):
         history(make_feed(server), Series(BTC), NOW - 600, NOW)

@@ -25,7 +25,7 @@ from openbell.backtest.wire.methods import METHODS
 from openbell.desk.research.backtester import GrpcBacktester
 from openbell.desk.settings import load
 from openbell.market.errors import DataError, InvalidParameter
-from openbell.stores.fair_queue import CALLER
+from openbell.stores.threads import CALLER
 from openbell.strategies.compiled import compiled
 from tests.backtest.sample_jobs import BARS, COMBINATIONS, SETUP, SPEC, image, jobs
 from tests.client import run

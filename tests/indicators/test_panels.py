@@ -35,11 +35,11 @@ from openbell.market.bars import Bars, Values, make
 from openbell.market.instruments import Instrument
 from openbell.market.series_plan import buckets
 from openbell.market.timeframes import Timeframe
-from openbell.market.trading_days import currency_days_at, trading_day
+from openbell.market.trading_days import currency_days_at
 from tests.indicators import references
 from tests.indicators.test_references import agree, lines
 from tests.market.new_york import oracle
-from tests.market.walks import CRYPTO, DAY, FOREX, STOCK, at, closes, minutes, walk
+from tests.market.walks import CRYPTO, DAY, FOREX, STOCK, at, closes, minutes, trading_day, walk
 
 PRICES = [0.0000123, 4.2, 245.5, 98234.5]
 MONEY = st.floats(1e-8, 1e9)

@@ -28,9 +28,8 @@ from openbell.indicators.registry import get
 from openbell.market.bars import Bars, make, resample
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
-from openbell.market.trading_days import trading_day
 from tests.market.new_york import oracle
-from tests.market.walks import CRYPTO, STOCK, at, closes, minutes, walk
+from tests.market.walks import CRYPTO, STOCK, at, closes, minutes, trading_day, walk
 
 PROFILES = ("volume_profile", "session_vp", "hvn_lvn", "naked_poc", "tpo")
 

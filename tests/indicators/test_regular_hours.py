@@ -15,10 +15,9 @@ from openbell.market.bars import Bars, Values, empty, make, resample
 from openbell.market.errors import DataError
 from openbell.market.session_table import table_for
 from openbell.market.timeframes import Timeframe
-from openbell.market.trading_days import trading_day
 from tests.indicators import references
 from tests.market.new_york import oracle
-from tests.market.walks import CRYPTO, STOCK, at, minutes, walk
+from tests.market.walks import CRYPTO, STOCK, at, minutes, trading_day, walk
 
 NEEDY = [name for name, indicator in all_indicators().items() if indicator.regular]
 CUT = [Timeframe.H1, Timeframe.H2, Timeframe.H4, Timeframe.H6, Timeframe.H12]

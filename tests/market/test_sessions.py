@@ -12,19 +12,22 @@ from holidays.financial.ny_stock_exchange import NewYorkStockExchange
 
 from openbell.market.session_table import SessionTable, table_for
 from openbell.market.sessions import (
+    FIRST_HALF_DAYS,
+    FIRST_YEAR,
+    LAST_YEAR,
     Phase,
+    closed_days,
     eastern,
     forex_open,
+    half_days,
     next_open,
     phase,
     session_on,
     sessions_of,
     stock_phase,
 )
-from openbell.market.trading_days import trading_day
-from openbell.market.us_holidays import FIRST_HALF_DAYS, FIRST_YEAR, LAST_YEAR, closed_days, half_days
 from tests.market.new_york import Times, oracle
-from tests.market.walks import CRYPTO, FOREX, MINUTE, STOCK, at, minutes
+from tests.market.walks import CRYPTO, FOREX, MINUTE, STOCK, at, minutes, trading_day
 
 YEARS = range(2015, 2028)
 START, END = at("2015-01-01T00:00-05:00"), at("2028-01-01T00:00-05:00")

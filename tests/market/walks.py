@@ -7,8 +7,10 @@ import numpy.typing as npt
 
 from openbell.market.bars import Bars, Values, make
 from openbell.market.clock import parse_time
-from openbell.market.instruments import Instrument, parse
+from openbell.market.instruments import AssetClass, Instrument, parse
+from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_days import trading_days_between
 
 STOCK = parse("AAPL")
 CRYPTO = parse("BTC/USD")
@@ -52,3 +54,12 @@ def closes(values: npt.ArrayLike, instrument: Instrument = CRYPTO, timeframe: Ti
     close = np.asarray(values, dtype=np.float64)
     time = at("2025-03-04T00:00Z") + np.arange(len(close)) * timeframe.seconds
     return make(instrument, timeframe, time, close, close, close, close, np.ones(len(close)))
+
+
+def trading_day(instrument: Instrument, times: Times) -> Times:
+    """Returns a number for each minute that is equal for all minutes of a trading day; −1 outside all trading days."""
+    if instrument.asset_class is AssetClass.CRYPTO:
+        return times // 86400
+    if not len(times):
+        return times.copy()
+    return trading_days_between(instrument, int(times[0]), int(times[-1])).regular(times)

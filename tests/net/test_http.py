@@ -13,8 +13,7 @@ from dataclasses import replace
 import pytest
 
 from openbell.net import this_machine
-from openbell.net.blocking import BlockingClient
-from openbell.net.http import HttpClient, HttpFailed, HttpFault, RequestBounds
+from openbell.net.http import BlockingClient, HttpClient, HttpFailed, HttpFault, RequestBounds
 from openbell.net.response import Response
 from tests.gateway import receivers
 from tests.gateway.receivers import Receiver, status

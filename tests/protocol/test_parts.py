@@ -17,11 +17,10 @@ from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.market.errors import CallTimeout, FeedUnavailable, InvalidSymbol, OpenbellError, UnknownSymbol
 from openbell.market.instruments import parse
-from openbell.protocol.cache import TtlCache
 from openbell.protocol.call import Basis, Call, Result
 from openbell.protocol.dialects import EnvelopeDialect, JsonRpcDialect, ResultMetrics
 from openbell.protocol.result_fields import pagination
-from openbell.protocol.service import Runner, Service
+from openbell.protocol.service import Runner, Service, TtlCache
 from openbell.protocol.session import Principal, Scope
 from openbell.protocol.tool import Arguments, Effect, Reads, Tool
 from tests.sessions import session

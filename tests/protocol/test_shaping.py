@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from openbell.protocol.shaping import shaped
+from openbell.protocol.result_fields import shaped
 
 
 class PartShape(TypedDict):

@@ -8,8 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from openbell.stores.fair_queue import CALLER, FairQueue
-from openbell.stores.threads import Threads
+from openbell.stores.threads import CALLER, FairQueue, Threads
 from tests.waiting import until
 
 

@@ -10,8 +10,8 @@ from typing import Protocol, TypeVar
 from openbell.backtest.monte_carlo import USUAL_SIMULATIONS, MonteCarlo, monte_carlo
 from openbell.backtest.portfolio import Portfolio, PortfolioPart, portfolio
 from openbell.backtest.rules import Setup
-from openbell.backtest.runs import Backtest, backtest
-from openbell.backtest.walk_forward import By, Progress, WalkForward, Windows, walk_forward
+from openbell.backtest.runs import Backtest, Progress, backtest
+from openbell.backtest.walk_forward import By, WalkForward, Windows, walk_forward
 from openbell.market.bars import Bars, Values
 from openbell.strategies.compiled import Compiled
 from openbell.strategies.spec import Number, Spec

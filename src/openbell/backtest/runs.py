@@ -14,6 +14,9 @@ from openbell.market.bars import Bars
 from openbell.strategies.compiled import Compiled
 from openbell.strategies.evaluation import Conditions, Known, evaluate
 
+Progress = Callable[[int, int], None]
+"""Called with the number of finished steps and of all steps. It may raise an exception to stop the work."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Backtest:

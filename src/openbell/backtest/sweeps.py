@@ -6,7 +6,7 @@ are the same, to the bit and in the same order, whatever the executor and the si
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from math import inf, sqrt
@@ -26,7 +26,7 @@ from openbell.backtest.overfitting import (
     skew_and_kurtosis,
 )
 from openbell.backtest.rules import Setup
-from openbell.backtest.runs import backtest
+from openbell.backtest.runs import Progress, backtest
 from openbell.backtest.sweep_runs import SweepRunner, SweepRuns, SweepWork, block_edges, run_chunk
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
@@ -42,9 +42,6 @@ _CHUNKS = (10, 100)
 """The fewest and the most combinations of such a chunk."""
 _NUMBA_FROM, _NUMBA_FROM_WITH_STOPS = 100_000_000, 5_000_000
 """Bars times combinations from which the second that numba takes to load is won back."""
-
-Progress = Callable[[int, int], None]
-"""Called with the number of finished combinations and of all. It may raise an exception to stop the work."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ earned who had chosen parameters again at the start of each test part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
@@ -18,7 +18,7 @@ import numpy as np
 from openbell.backtest.engine import MOST_CASH, Run
 from openbell.backtest.metrics import RunMetrics, measure, ratio
 from openbell.backtest.rules import Setup
-from openbell.backtest.runs import Backtest, traded
+from openbell.backtest.runs import Backtest, Progress, traded
 from openbell.backtest.trades import Trades
 from openbell.market.bars import Bars
 from openbell.market.errors import InsufficientData, InvalidParameter
@@ -34,9 +34,6 @@ LARGEST_FALL = 0.5
 """A strategy is refused if its Sharpe falls by a larger share from training to test."""
 USUAL_WINDOWS = 5
 USUAL_TEST_SHARE = 0.2
-
-Progress = Callable[[int, int], None]
-"""Called with the number of finished steps and of all steps. It may raise an exception to stop the work."""
 
 
 class By(StrEnum):

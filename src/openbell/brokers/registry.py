@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from openbell import brokers
-from openbell.feeds.declaration import Option
+from openbell.feeds.registry import Option
 
 if TYPE_CHECKING:
     from openbell.trading.broker import Broker

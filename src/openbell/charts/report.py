@@ -15,8 +15,7 @@ from html import escape
 from importlib import resources
 from typing import NamedTuple
 
-from openbell.backtest.figures import Figure, figures, ratio, share
-from openbell.backtest.outcome import monthly_returns, yearly_returns
+from openbell.backtest.outcome import Figure, figures, monthly_returns, ratio, share, yearly_returns
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import Backtest
 from openbell.backtest.trades import Trade, Trades

@@ -1,20 +1,63 @@
-"""Time labels: the starts of years, months, weeks and days, and times of day, in the market's time zone."""
+"""Time labels: the starts of years, months, weeks and days, and times of day, in the market's or a named time zone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from functools import cache
 from typing import Literal, NamedTuple
+from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
 
 from openbell.charts import fonts
-from openbell.charts.zones import zone_text
 from openbell.market.bars import Bars
+from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import AssetClass
+from openbell.market.nearest import did_you_mean
 from openbell.market.session_table import Times
 from openbell.market.sessions import EASTERN
 from openbell.market.trading_days import by_currency_day, currency_days_at
+
+_UTC = ("Etc/UTC", "UTC")
+_SHOWN = 80
+
+
+@cache
+def zone_names() -> dict[str, str]:
+    """Returns the name of every time zone by its name in lower case."""
+    return {name.lower(): name for name in available_timezones()}
+
+
+def zone_called(name: str) -> tzinfo:
+    """Returns the time zone with this name, such as Asia/Tokyo, in any case.
+
+    Raises `InvalidParameter` with the closest name if there is none.
+    """
+    if name in _UTC:
+        return UTC
+    found = zone_names().get(name.lower())
+    if found is None:
+        raise InvalidParameter(
+            f"timezone must be a name such as America/New_York, not {name[:_SHOWN]!r}{zone_advice(name)}"
+        )
+    return UTC if found in _UTC else ZoneInfo(found)
+
+
+def zone_advice(name: str) -> str:
+    """Returns a hint with the time zone whose name, or whose city, is closest; empty if none is close."""
+    wanted = name[:_SHOWN].strip().replace(" ", "_")
+    cities = {each.rpartition("/")[2].lower(): each for each in sorted(zone_names().values())}
+    if found := cities.get(wanted.lower()):
+        return f"; did you mean {found!r}?"
+    return did_you_mean(wanted, zone_names().values())
+
+
+def zone_text(zone: tzinfo) -> str:
+    """Returns a zone as it is written on a chart: UTC, or its city."""
+    name = str(zone)
+    return "UTC" if name in _UTC else name.rpartition("/")[2].replace("_", " ")
+
 
 _DAY = 86400
 _WIDEST = {"second": "00:00", "day": "30", "date": "30", "week": "30", "month": "May", "year": "2000"}

@@ -100,11 +100,11 @@ def restore(
 
 def _take_back() -> None:
     """Put a home back as it was if a restore of it was killed: its settings are among what was moved."""
-    from openbell.desk.operations.backup import mounted
+    from openbell.desk.operations.backup.restoring import take_back
 
     home = home_of(os.environ)
     try:
-        if mounted.take_back(home):
+        if take_back(home):
             typer.echo(f"note  a restore of {home} was interrupted: what it had moved is back in its place")
     except OSError as error:
         raise StoreError(f"cannot put {home} back as it was: {error.strerror}: {error.filename}") from error

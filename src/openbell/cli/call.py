@@ -115,7 +115,7 @@ async def _call(settings: Settings, service: Service, tool: str, given: dict[str
     async with Desk(settings) as desk:
         if tool not in service.by_name:
             payload = {"code": service.dialect.unknown_tool, "message": service.unknown(tool)}
-            _print(Reply(payload, is_error=True, truth=truth(desk, desk.clock.epoch(), Basis())), meta)
+            _print(Reply(payload, is_error=True, truth=truth(desk.settings, desk.clock.epoch(), Basis())), meta)
             return True
         await _note_empty_scenario(desk)
         if settings.trade and not settings.read_only:

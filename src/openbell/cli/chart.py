@@ -12,7 +12,7 @@ import typer
 
 from openbell.charts.choices import STYLES
 from openbell.cli.app import AsOf, InScenario, app, plain_errors, result_of, settings_for
-from openbell.cli.output_files import PICTURES, check_output, write_output
+from openbell.cli.terminal import PICTURES, check_output, write_output
 from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import check_one_of
 from openbell.market.sessions import SESSIONS
@@ -80,7 +80,7 @@ def chart(
         check_output(output, PICTURES)
         check_one_of("--session", session, SESSIONS)
         from openbell.charts.look import Look
-        from openbell.charts.zones import zone_called
+        from openbell.charts.time_axis import zone_called
 
         width, height = _size(size)
         look = Look(width, height, scale, style, theme, price_scale)

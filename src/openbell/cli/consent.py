@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import fail, group
-from openbell.cli.users_and_tokens import in_access_store
+from openbell.cli.passphrase import in_access_store
 from openbell.market.foreign_text import one_visible_line
 
 if TYPE_CHECKING:

@@ -17,9 +17,16 @@ import typer
 from openbell import __version__
 from openbell.cli.app import AsOf, app, fail, settings_for
 from openbell.cli.findings import IMPORT, Finding, grouped, lines_of, named
-from openbell.cli.process_checks import check_gateway, check_health, check_privacy, check_python
+from openbell.cli.service_checks import (
+    check_chart_images,
+    check_collector,
+    check_feeds,
+    check_gateway,
+    check_health,
+    check_privacy,
+    check_python,
+)
 from openbell.cli.store_checks import check_bars, check_home, check_writes, mend_bars
-from openbell.cli.vendor_checks import check_chart_images, check_collector, check_feeds
 from openbell.desk.desk import Desk
 from openbell.feeds.registry import parts_of
 from openbell.market.clock import iso

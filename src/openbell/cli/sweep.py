@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import AsOf, Until, app, fail, moment, plain_errors, result_of, settings_for
-from openbell.cli.backtest_runs import (
+from openbell.cli.backtest import (
     PAGES,
     Cash,
     Fee,
@@ -26,9 +26,8 @@ from openbell.cli.backtest_runs import (
     run_backtest,
     setup_of,
 )
-from openbell.cli.output_files import check_output, write_output
 from openbell.cli.spec_files import strategy_named
-from openbell.cli.terminal import progress
+from openbell.cli.terminal import check_output, progress, write_output
 from openbell.market.clock import iso
 from openbell.market.plural import counted
 from openbell.market.timeframes import SHORT, Timeframe, parse_timeframe

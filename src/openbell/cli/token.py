@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import fail, group
-from openbell.cli.users_and_tokens import SCOPES, check_name, in_access_store, read_scopes
+from openbell.cli.passphrase import SCOPES, check_name, in_access_store, read_scopes
 from openbell.desk.settings.principals import OPERATOR
 
 if TYPE_CHECKING:

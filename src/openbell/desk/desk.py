@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -20,8 +21,7 @@ from openbell.desk.events.supervision import Supervisor
 from openbell.desk.operations.readiness import RecordConnections, bar_check, feed_check, record_check
 from openbell.desk.settings import Settings
 from openbell.desk.settings.principals import Quota
-from openbell.feeds.declaration import FeedParts
-from openbell.feeds.registry import default_watchlist, feed_of
+from openbell.feeds.registry import FeedParts, default_watchlist, feed_of
 from openbell.market.clock import Clock, FixedClock, ReplayClock, SystemClock, parse_time
 from openbell.market.provenance import TRUTH, BarFacts
 from openbell.stores.threads import Threads
@@ -368,10 +368,14 @@ class Desk:
     """How parts are closed: each before those that it uses. The order in which they are made is that of their first use."""
 
     async def close(self) -> None:
-        """Close every part that was made."""
-        for part, close in self._CLOSING.items():
-            if self.has_made(part):
-                await close(self)
+        """Close every part that was made, also if one of them cannot be closed: its error is raised at the end."""
+        async with AsyncExitStack() as closing:
+            for part in reversed(tuple(self._CLOSING)):
+                closing.push_async_callback(self._close_part, part)
+
+    async def _close_part(self, part: str) -> None:
+        if self.has_made(part):
+            await self._CLOSING[part](self)
 
     async def _abandon_drawing(self) -> None:
         self._drawing.abandon()

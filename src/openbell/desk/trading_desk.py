@@ -15,10 +15,9 @@ from openbell.desk.alerts.inbox import Inbox, Send
 from openbell.desk.events.supervision import FailingUnits
 from openbell.desk.orders.accounts import AccountService, OperatorAccount
 from openbell.desk.orders.books import Books
-from openbell.desk.orders.broker_venue import BrokerVenue, make_broker
+from openbell.desk.orders.broker_venue import BrokerVenue, Reconciling, make_broker
 from openbell.desk.orders.catch_up import CatchUp, CatchUpParts
 from openbell.desk.orders.decisions import DecisionService
-from openbell.desk.orders.execution_bars import TradedMinutes
 from openbell.desk.orders.gate import Gate, costs_of, limits_of
 from openbell.desk.orders.halt_file import HALT_FILE, HaltFile
 from openbell.desk.orders.halts import Halts
@@ -26,8 +25,7 @@ from openbell.desk.orders.matching import PaperMatching
 from openbell.desk.orders.order_wait_reasons import Reasons
 from openbell.desk.orders.paper_venue import PaperVenue
 from openbell.desk.orders.portfolio import PortfolioService
-from openbell.desk.orders.prices import Prices
-from openbell.desk.orders.reconcile import Reconciling
+from openbell.desk.orders.prices import Prices, TradedMinutes
 from openbell.desk.orders.service import OrderService
 from openbell.desk.orders.venue import Venue
 from openbell.desk.settings import DEFAULT_SCENARIO

@@ -1,1 +1,1 @@
-"""Services for other machines: the gRPC backtester."""
+"""The desk over HTTP and gRPC: MCP, OAuth, the quotes and chart APIs, webhooks, and the backtester."""

@@ -1,7 +1,11 @@
-"""Who asks: the checks between a request and the protocol."""
+"""Who asks: the checks between a request and the protocol, and the keys that stand for a bearer token.
+
+A key is sent as `X-Api-Key`, or it is the one that this gateway gave to its own machine (`gateway.json`).
+"""
 
 from __future__ import annotations
 
+import hmac
 import logging
 import re
 from collections.abc import Callable
@@ -9,9 +13,11 @@ from typing import Protocol
 
 from starlette.types import Scope as ASGIScope
 
+from openbell.desk.quotes.arche.gateway_file import IDENTITY, PROOF, GatewayFile, signed
 from openbell.desk.settings.principals import OPERATOR
 from openbell.gateway.guard.headers import headers_of, is_from_other_page, is_local
-from openbell.gateway.guard.refusals import GuardRefusal
+from openbell.gateway.guard.refusals import GuardRefusal, Headers
+from openbell.gateway.guard.responses import request_id_of
 from openbell.gateway.oauth.scopes import DEFAULT, scope_text
 from openbell.market.errors import OpenbellError
 from openbell.protocol.session import Principal, Scope
@@ -124,3 +130,48 @@ class TokenCheck:
         """Returns False if the token is no longer valid, or has other scopes. While it cannot be checked, it holds."""
         found = await self._admission.admit(self._request, self._resource)
         return found == self._principal or found is _UNAVAILABLE
+
+
+_ANY_BEARER = re.compile(rb"bearer +(\S+)", re.IGNORECASE)
+_KEY = b"x-api-key"
+_TOKEN = b"authorization"
+
+
+class OwnKey:
+    """The key in `gateway.json`. Only its hash is kept."""
+
+    def __init__(self, file: GatewayFile | None = None) -> None:
+        """Without a file, no key is accepted."""
+        self._digest = file.digest if file else b""
+
+    def opens(self, scope: ASGIScope) -> bool:
+        """Returns True if a request proves the knowledge of the key, and has no token."""
+        headers = headers_of(scope)
+        given = headers.all(PROOF.encode())
+        if not self._digest or len(given) != 1 or _KEY in headers or _TOKEN in headers:
+            return False
+        return hmac.compare_digest(given[0], signed(self._digest, PROOF, request_id_of(scope)).encode())
+
+    def answer(self, scope: ASGIScope) -> Headers:
+        """Returns the headers of the response to a request that this key opens."""
+        return [(IDENTITY.encode(), signed(self._digest, IDENTITY, request_id_of(scope)).encode())]
+
+
+def with_token(scope: ASGIScope) -> ASGIScope:
+    """Returns the request with its key as a bearer token.
+
+    Two keys, or a key and another token, become two tokens, which are refused.
+    """
+    keys = [value.strip() for name, value in scope["headers"] if name == _KEY]
+    if not keys:
+        return scope
+    tokens = [value.strip() for name, value in scope["headers"] if name == _TOKEN]
+    same = [
+        found for each in tokens if (found := _ANY_BEARER.fullmatch(each)) and hmac.compare_digest(found[1], keys[0])
+    ]
+    headers = [each for each in scope["headers"] if each[0] != _TOKEN]
+    if len(keys) == 1 and len(same) == len(tokens) <= 1:
+        headers.append((_TOKEN, b"Bearer " + keys[0]))
+    else:
+        headers += [(_TOKEN, each) for each in (*keys, *tokens)]
+    return {**scope, "headers": headers}

@@ -10,25 +10,30 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from starlette.routing import Route, Router
+from starlette.types import ASGIApp
 
+from openbell.desk.alerts.inbox import Inbox
+from openbell.desk.desk import Desk
 from openbell.desk.operations.health.asking import PATH as HEALTH_REPORT
 from openbell.desk.pictures.chart_image.pictures import PATH as PICTURES
 from openbell.desk.quotes.arche.requests import HEALTH, LIVE
+from openbell.desk.settings import Settings
 from openbell.desk.settings.access import make_access
 from openbell.gateway.admission import Admission, AnyOf
 from openbell.gateway.calls import CallWatch
-from openbell.gateway.chart_img import bodies as chart_bodies
+from openbell.gateway.chart_img import charts
 from openbell.gateway.chart_img.endpoint import CHART, ChartEndpoint
 from openbell.gateway.chart_img.endpoint import TOOLS as CHART_TOOLS
 from openbell.gateway.guard.audit import AuditLog
-from openbell.gateway.guard.chain import guarded
-from openbell.gateway.guard.health import HealthReport, Readiness
+from openbell.gateway.guard.bodies import Bodies
+from openbell.gateway.guard.hosts import Hosts, allowed_by
 from openbell.gateway.guard.limits import CallLimits, rates_of
-from openbell.gateway.guard.metrics import GatewayMetrics, MetricsPage
-from openbell.gateway.guard.refusals import GuardRefusal
+from openbell.gateway.guard.metrics import GatewayMetrics, HealthReport, MetricsPage, Readiness
+from openbell.gateway.guard.refusals import Count, Form, GuardRefusal, plain_form, uncounted
+from openbell.gateway.guard.responses import Responses, page_headers
 from openbell.gateway.oauth.credentials import OAuthCredentials, StaticTokens
 from openbell.gateway.oauth.recording import OAuthLog
 from openbell.gateway.oauth.resources import Resources, challenge
@@ -47,10 +52,6 @@ from openbell.protocol.session import Scope
 from openbell.protocol.tool import pushed_methods
 from openbell.servers import NAMES, load
 from openbell.stores.threads import Threads
-
-if TYPE_CHECKING:
-    from openbell.desk.alerts.inbox import Inbox
-    from openbell.desk.desk import Desk
 
 MAIN = "chartgen"
 _ALIASES = {"POST": frozenset({"/", "/message"}), "GET": frozenset({"/sse"})}
@@ -147,7 +148,7 @@ class Gateway:
             await MetricsPage(self.metrics, self._is_admin, self._desk.health.look)(scope, receive, send)
         elif path == HEALTH_REPORT:
             await HealthReport(self._desk.health, self._may_watch)(scope, receive, send)
-        elif chart_bodies.is_chart_img(path):
+        elif charts.is_chart_img(path):
             await self._charts(scope, receive, send)
         elif path.startswith(PICTURES):
             await self._charts.picture(scope, receive, send)
@@ -202,7 +203,7 @@ class Gateway:
 
 def _refusal_body(scope: wire.Scope, refusal: GuardRefusal) -> bytes:
     """Returns the body of a refusal in the form of the API that was asked."""
-    form = chart_bodies.refusal_body if chart_bodies.is_chart_img(scope["path"]) else body_of
+    form = charts.refusal_body if charts.is_chart_img(scope["path"]) else body_of
     return form(scope, refusal)
 
 
@@ -211,3 +212,15 @@ def _shown(host: str) -> str:
     if host in {"0.0.0.0", "::", ""}:  # noqa: S104 - compared, not bound
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host
+
+
+def guarded(
+    app: ASGIApp, settings: Settings, port: int | None = None, count: Count = uncounted, form: Form = plain_form
+) -> ASGIApp:
+    """Returns the application behind the guard. `port` is the one that was bound, if the setting is 0.
+
+    A request gets its id first, so that every refusal carries it. Host and Origin come before the body, which is not read
+    before the application reads it. `count` is called with the reason of each refusal, `form` returns its body.
+    """
+    bodies = Bodies(app, limit=settings.body_limit, seconds=settings.body_timeout, count=count, form=form)
+    return Responses(Hosts(bodies, allowed_by(settings, port), count, form), page_headers(settings))

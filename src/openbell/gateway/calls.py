@@ -26,7 +26,7 @@ from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.gateway.guard.responses import request_id_of
 from openbell.protocol.session import Principal, Scope
 from openbell.protocol.tool import Effect, Tool
-from openbell.stores.fair_queue import CALLER
+from openbell.stores.threads import CALLER
 
 
 class CallWatch:

@@ -8,22 +8,25 @@ import os
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from urllib.parse import urlsplit
 
 import uvicorn
 
+from openbell.desk.desk import Desk
 from openbell.desk.quotes.arche import gateway_file
 from openbell.desk.quotes.arche.gateway_file import NAME
+from openbell.desk.settings import Settings
+from openbell.gateway.admission import OwnKey
 from openbell.gateway.app import Gateway
-from openbell.gateway.guard.accepting import AcceptedConnection, Acceptor, most_connections
-from openbell.gateway.guard.connections import TimedProtocol, server_options
-from openbell.gateway.quotes.keys import OwnKey
+from openbell.gateway.guard.connections import (
+    AcceptedConnection,
+    Acceptor,
+    TimedProtocol,
+    most_connections,
+    server_options,
+)
 from openbell.market.errors import SettingsError
-
-if TYPE_CHECKING:
-    from openbell.desk.desk import Desk
-    from openbell.desk.settings import Settings
 
 log = logging.getLogger(__name__)
 

@@ -1,8 +1,12 @@
-"""Sums, averages, deviations and extremes of the latest values.
+"""Sums, averages, deviations, extremes and the least-squares line of the latest values; swings.
 
 The values are divided into blocks as long as the window: a window is the end of one block and the start of the next, and
 both parts are running sums within their block. So the cost of a value does not depend on the length, values outside the
 window have no effect on the result, and the average of equal values is exactly that value.
+
+The squared distances from a line are what remains of such sums; if little remains, as of values close to a line, they are
+added up in a second pass over the window. Swings are highs and lows that are the extreme of some bars on either side, known
+that many bars later. Of equal extremes the first one counts, as in TradingView's zigzag.
 """
 
 from __future__ import annotations
@@ -13,7 +17,8 @@ from itertools import pairwise
 import numpy as np
 
 from openbell.indicators.ta_lib import talib
-from openbell.market.bars import Values
+from openbell.market.bars import Bars, Values
+from openbell.market.session_table import Times
 
 SHORT = 24
 """Blocks up to this length are added up faster place by place than block by block."""
@@ -204,3 +209,63 @@ def highest_so_far(values: Values, length: int) -> Values:
 def middle(high: Values, low: Values, length: int) -> Values:
     """Half way between the highest high and the lowest low."""
     return (highest(high, length) + lowest(low, length)) / 2.0
+
+
+def tops(values: Values, depth: int) -> Times:
+    """The indexes of values above the `depth` values before and not below the `depth` values after them."""
+    if len(values) <= 2 * depth:
+        return np.zeros(0, dtype=np.int64)
+    reach = highest(values, depth)
+    centre = values[depth:-depth]
+    return np.flatnonzero((centre > reach[depth - 1 : -depth - 1]) & (centre >= reach[2 * depth :])) + depth
+
+
+def swings(bars: Bars, depth: int) -> tuple[Values, Values]:
+    """The swing high and the swing low that each bar confirms, which are `depth` bars old; NaN for other bars."""
+    out = np.full((2, len(bars)), np.nan)
+    for found, prices, centres in (
+        (out[0], bars.high, tops(bars.high, depth)),
+        (out[1], bars.low, tops(-bars.low, depth)),
+    ):
+        found[centres + depth] = prices[centres]
+    return out[0], out[1]
+
+
+LITTLE = 0.01
+"""Of the squared distances from a value, less than this share is too little for the digits that are wanted."""
+
+
+def places(length: int) -> tuple[list[float], float]:
+    """The distance of each bar from the middle of the window, oldest first, and the sum of the squares."""
+    return [age - (length - 1) / 2.0 for age in range(length)], length * (length * length - 1.0) / 12.0
+
+
+def moments(values: Values, length: int) -> tuple[Values, Values, Values, Values]:
+    """A value of each window, and sums over the window of the distances from it: as they are, times `places`, squared."""
+    lead, blocks = blocks_of(values, length)
+    place = np.arange(length, dtype=np.float64)[:, None]
+    before, after = distances_of(blocks)
+    sums = joined(
+        np.stack((before, place * before, before * before), axis=1),
+        np.stack((after, (place[:-1] + length) * after, after * after), axis=1),
+    )
+    plain, along, squares = sums[:, 0], sums[:, 1], sums[:, 2]
+    # From places in the blocks to places in the window, which has moved on since the older block began.
+    shift = (place + 1.0) % length + (length - 1) / 2.0
+    along -= shift * plain
+    base, *found = (per_bar(each, lead, len(values)) for each in (bases_of(blocks), plain, along, squares))
+    return base, found[0], found[1], found[2]
+
+
+def regression(values: Values, length: int) -> tuple[Values, Values, Values]:
+    """The end of the line, the population deviation of the values from it, and its rise per bar."""
+    base, plain, along, squares = moments(values, length)
+    distances, width = places(length)
+    mean, rise = plain / length, along / width
+    rest = squares - mean * plain - rise * along
+    near = np.flatnonzero(rest < LITTLE * squares)
+    if len(near):
+        first, start, middle, slope = near - (length - 1), base[near], mean[near], rise[near]
+        away = ((values[first + age] - start) - (middle + slope * place) for age, place in enumerate(distances))
+        rest[near] = total(each * each for each in away)
+    return base + (mean + rise * distances[-1]), np.sqrt(rest / length), rise

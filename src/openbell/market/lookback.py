@@ -10,10 +10,9 @@ from openbell.market.bars import bucket_bounds
 from openbell.market.calendar_months import number_of, opens_at
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.session_table import table_of_years
-from openbell.market.sessions import eastern
+from openbell.market.sessions import FIRST_YEAR, eastern
 from openbell.market.timeframes import Timeframe
 from openbell.market.trading_days import by_trading_day, trading_days_between
-from openbell.market.us_holidays import FIRST_YEAR
 
 _DAY = 86400
 _SESSION = 23_400

@@ -15,16 +15,18 @@ import numpy.typing as npt
 from openbell.market.sessions import (
     CLOSE,
     END,
+    FIRST_YEAR,
     HALF_CLOSE,
     HALF_END,
+    LAST_YEAR,
     OPEN,
     PREMARKET,
     eastern,
+    half_days,
     midnight,
     trading_days,
 )
 from openbell.market.timeframes import Timeframe
-from openbell.market.us_holidays import FIRST_YEAR, LAST_YEAR, half_days
 
 _EPOCH = date(1970, 1, 1).toordinal()
 Times = npt.NDArray[np.int64]

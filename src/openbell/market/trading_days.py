@@ -16,9 +16,8 @@ import numpy as np
 
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.session_table import SessionTable, Times, table_for
-from openbell.market.sessions import eastern, midnight
+from openbell.market.sessions import FIRST_YEAR, LAST_YEAR, eastern, midnight
 from openbell.market.timeframes import Timeframe
-from openbell.market.us_holidays import FIRST_YEAR, LAST_YEAR
 
 _DAY = 86400
 _CURRENCY_CLOSE = 17 * 3600
@@ -70,15 +69,6 @@ def dates_of(instrument: Instrument, timeframe: Timeframe, opened: Times) -> lis
     days = currency_days_at(opened) if by_currency_day(instrument, timeframe) else opened // _DAY
     found: list[date] = days.astype("datetime64[D]").tolist()
     return found
-
-
-def trading_day(instrument: Instrument, times: Times) -> Times:
-    """Returns a number for each minute that is equal for all minutes of a trading day; −1 outside all trading days."""
-    if instrument.asset_class is AssetClass.CRYPTO:
-        return times // 86400
-    if not len(times):
-        return times.copy()
-    return trading_days_between(instrument, int(times[0]), int(times[-1])).regular(times)
 
 
 def currency_days_between(first: float, last: float) -> SessionTable:

@@ -18,6 +18,10 @@ from pydantic import Field
 from openbell.market.errors import InvalidParameter, InvalidSymbol
 from openbell.market.instruments import LONGEST_SYMBOL, TOO_LONG
 
+BATCH_REVISION = "2025-03-26"
+"""The only revision of the protocol that has batches."""
+MOST_MESSAGES = 50
+"""The most messages of a batch."""
 MOST_VALUES = 100_000
 """Values of a message, estimated by `values_in`. Reading so many takes at most 40 ms of a thread."""
 QUICK_VALUES = 5_000
@@ -139,3 +143,20 @@ def require_storable(text: str, name: str, value: Any) -> None:
         raise InvalidParameter(f"{name} may take at most {LONGEST_VALUE} bytes as JSON")
     if "\x00" in text or ("u0000" in written and _ZERO.search(written)):
         raise InvalidParameter("the text contains the character 0")
+
+
+def wrong_batch(messages: list[Any], revision: str) -> str | None:
+    """Returns why a batch of a client that has negotiated `revision` is refused; None if it is served."""
+    if revision != BATCH_REVISION:
+        return "Invalid Request: batches are not supported, send one message"
+    if not messages:
+        return "Invalid Request: an empty batch"
+    if len(messages) > MOST_MESSAGES:
+        return f"Invalid Request: a batch of {len(messages)} messages; the most is {MOST_MESSAGES}"
+    requests = [each for each in messages if isinstance(each, dict) and "method" in each]
+    if any(each["method"] == "initialize" for each in requests):
+        return "Invalid Request: initialize cannot be part of a batch"
+    ids = [(type(each["id"]), str(each["id"])) for each in requests if "id" in each]
+    if len(set(ids)) != len(ids):
+        return "Invalid Request: two requests of the batch have the same id"
+    return None

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from openbell.desk.desk import Desk
+from openbell.desk.settings import Settings
 from openbell.feeds.registry import described, feed_of
 from openbell.market.clock import iso
 from openbell.market.instruments import Instrument
@@ -110,14 +111,14 @@ def on_prices(prices: Iterable[Price | None], note: str | None) -> Basis:
     return Basis(newest=min((price.end for price in prices if price), default=None), note=note)
 
 
-def truth(desk: Desk, at: float, basis: Basis) -> dict[str, Any]:
+def truth(settings: Settings, at: float, basis: Basis) -> dict[str, Any]:
     """Returns the truth header of a result: kind of data, account, feed, time, age of the bars and trading session."""
-    scenario = desk.settings.acts_in
-    feed, notice, as_of, session = _second(int(at), desk.settings.feed, basis.instrument)
+    scenario = settings.acts_in
+    feed, notice, as_of, session = _second(int(at), settings.feed, basis.instrument)
     header: dict[str, Any] = {"scenario": scenario} if scenario else {}
     if basis.note or notice:
         header["note"] = "; ".join(filter(None, (basis.note, notice)))
-    header["data"] = origins(desk, basis.sources)
+    header["data"] = origins(settings, basis.sources)
     header["account"] = basis.account
     header["feed"] = feed
     header["as_of"] = as_of
@@ -147,11 +148,12 @@ def _second(at: int, feeds: str, instrument: Instrument | None) -> tuple[str, st
     return feed, feed_of(feed).notice, iso(at), str(session)
 
 
-def data_source(desk: Desk, instrument: Instrument | None = None, sources: Collection[Source] = frozenset()) -> str:
+def data_source(call: Call, instrument: Instrument | None = None, sources: Collection[Source] = frozenset()) -> str:
     """Returns the value of `data_source` in payloads: a description of the sources of the bars.
 
     Without `sources`, or if the feed does not serve stored bars as they are, it describes the feed.
     """
+    desk = call.desk
     feed = described(desk.settings.feed, instrument)[1]
     if not sources or desk.data in {Origin.SIMULATED, Origin.REPLAY}:
         return feed
@@ -163,11 +165,11 @@ def data_source(desk: Desk, instrument: Instrument | None = None, sources: Colle
     return text[:1].upper() + text[1:] if not names else text
 
 
-def origins(desk: Desk, sources: Collection[Source]) -> str:
+def origins(settings: Settings, sources: Collection[Source]) -> str:
     """Returns the kind of data of bars of some sources: `live`, `imported`, `imported+live`, …"""
-    kind = desk.data
+    kind = feed_of(settings.feed).origin
     if not sources or kind in {Origin.SIMULATED, Origin.REPLAY}:
-        return kind
+        return str(kind)
     return "+".join(sorted({str(each.origin) for each in sources}))
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
 
 from openbell import __version__
-from openbell.desk.desk import Desk
+from openbell.desk.settings import Settings
 from openbell.feeds.registry import feed_of
 from openbell.market.errors import OpenbellError
 from openbell.market.provenance import TRUTH
@@ -53,7 +53,7 @@ def build(
         service.name,
         version=__version__,
         title=service.title,
-        instructions=_instructions(service, runner.desk),
+        instructions=_instructions(service, runner.desk.settings),
         get_tool_input_schema=lambda name: service.by_name[name].input_schema if name in service.by_name else None,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
@@ -213,18 +213,18 @@ def declare(tool: Tool, service: Service) -> types.Tool:
     return types.Tool.model_validate(declared)
 
 
-def _instructions(service: Service, desk: Desk) -> str:
+def _instructions(service: Service, settings: Settings) -> str:
     text = {
         "simulated": "All market data is SIMULATED, not real.",
         "imported": "Market data is what was imported on this machine; nothing is live.",
         "replay": "Market data is a replay of stored bars, not live.",
-        "live": f"Market data comes live from {desk.settings.feed}.",
-    }[desk.data]
-    if notice := feed_of(desk.settings.feed).notice:
-        text = f"Market data comes from {desk.settings.feed} ({notice})."
-    if name := service.remote(desk.settings) if service.remote else "":
+        "live": f"Market data comes live from {settings.feed}.",
+    }[feed_of(settings.feed).origin]
+    if notice := feed_of(settings.feed).notice:
+        text = f"Market data comes from {settings.feed} ({notice})."
+    if name := service.remote(settings) if service.remote else "":
         text = f"Market data comes from {name}, not from this desk's feed."
-    if desk.settings.trade and any(tool.scope is Scope.TRADE for tool in service.tools):
-        money = "LIVE: orders move real money." if desk.account == "live" else "on PAPER: no real money moves."
+    if settings.trade and any(tool.scope is Scope.TRADE for tool in service.tools):
+        money = "LIVE: orders move real money." if settings.account_kind == "live" else "on PAPER: no real money moves."
         text = f"{text} Trading is {money}"
     return f"{text} {service.instructions}"

@@ -25,8 +25,7 @@ from mcp_types import PROTOCOL_VERSION_META_KEY
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from openbell.protocol.argument_limits import MOST_VALUES, Size, size_of
-from openbell.protocol.batches import wrong
+from openbell.protocol.argument_limits import MOST_VALUES, Size, size_of, wrong_batch
 from openbell.protocol.json_text import parse
 from openbell.protocol.pipes import claim_standard_streams, reader, writer
 from openbell.protocol.sdk import Server, SessionMessage, types
@@ -298,7 +297,7 @@ class _Input:
             return
         if not isinstance(value, list):
             self._batched.extend(filter(None, [await self._message(value)]))
-        elif refusal := wrong(value, self._revision):
+        elif refusal := wrong_batch(value, self._revision):
             await self._output.refuse(INVALID_REQUEST, refusal)
         else:
             batch = _Batch()

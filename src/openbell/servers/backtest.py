@@ -14,7 +14,7 @@ from openbell.backtest.outcome import Period, PeriodMonth, TradeOutcome, outcome
 from openbell.backtest.rules import END, Setup
 from openbell.backtest.runs import Backtest
 from openbell.desk.research.strategies.desk import Chosen, chosen_before
-from openbell.desk.research.strategies.history import PERIODS
+from openbell.desk.research.strategies.strategy_advice import PERIODS
 from openbell.market.bars import closed_at
 from openbell.market.clock import iso, whole_date
 from openbell.market.errors import (
@@ -241,7 +241,7 @@ async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswe
         "timeframe": chosen.timeframe_name,
         "parameters": dict(strategy.parameters),
         "note": _note(chosen, found, setup),
-        "data_source": data_source(call.desk, instrument, facts.sources),
+        "data_source": data_source(call, instrument, facts.sources),
     }
     if chosen.submitted_by:
         mark(answer, chosen.submitted_by)
@@ -327,7 +327,7 @@ async def get_historical_performance(call: Call, given: PerformanceInput) -> Res
             "avg_return are of those that were closed; sharpe and the returns of months include a position from before "
             "the period, which run_backtest does not have"
         ),
-        "data_source": data_source(call.desk, instrument, facts.sources),
+        "data_source": data_source(call, instrument, facts.sources),
     }
     mark_spec(answer, strategy.known)
     return Result(answer, on_bars(instrument, stretch.until, facts))

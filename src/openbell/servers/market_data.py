@@ -36,9 +36,8 @@ from openbell.market.timeframes import Timeframe, name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.numbers import Computed, Exact
-from openbell.protocol.result_fields import Pagination, Stated, pagination, stated
+from openbell.protocol.result_fields import Pagination, Stated, pagination, shaped, stated
 from openbell.protocol.service import Service
-from openbell.protocol.shaping import shaped
 from openbell.protocol.tool import Arguments, Reads, Tool
 
 CANDLES = {

@@ -170,7 +170,7 @@ async def get_top_specs(call: Call, given: SpecsInput) -> Result[SpecPage]:
     shown: SpecPage = {
         "items": [_spec(each) for each in page],
         "pagination": pagination(given.offset, given.limit, len(found.items)),
-        "data_source": data_source(call.desk, None, found.facts.sources),
+        "data_source": data_source(call, None, found.facts.sources),
     }
     if found.pending:
         shown["note"] = found.pending
@@ -200,7 +200,7 @@ async def get_implementations(call: Call, given: ImplementationsInput) -> Result
     page: ImplementationPage = {
         "items": [_implementation(made, figures) for made, figures in found.items],
         "pagination": pagination(given.offset, given.limit, found.total),
-        "data_source": data_source(call.desk, None, found.facts.sources),
+        "data_source": data_source(call, None, found.facts.sources),
     }
     if found.items:
         page["note"] = "sharpe is since training; reasons name the walk-forward Sharpe, of all five test parts"

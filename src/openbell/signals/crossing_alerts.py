@@ -142,11 +142,6 @@ class Watch:
         """Set when the last alert was sent: a watch that is made anew has the throttle of the earlier one."""
         self._sent_at = at
 
-    @property
-    def is_pending(self) -> bool:
-        """True if crossings have triggered that were not sent yet."""
-        return bool(self._pending)
-
     def due(self) -> float:
         """Returns the time from which the pending alert may be sent; infinity if none is pending."""
         return self._sent_at + self.throttle if self._pending else inf

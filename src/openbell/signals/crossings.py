@@ -5,8 +5,11 @@ Does not import numpy.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from openbell.market.instruments import AssetClass
 
 if TYPE_CHECKING:
     from openbell.market.bars import Values
@@ -18,6 +21,11 @@ NEEDED = 35
 """Closed bars: 34 for the first value of the MACD signal line, and one more to detect a crossing."""
 OVERBOUGHT, OVERSOLD = 70.0, 30.0
 SQUEEZE = 0.04
+NOT_COVERED: Mapping[AssetClass, str] = {
+    AssetClass.FOREX: "signals cover stocks and crypto; for currencies use get_indicators of chartgen or get_candles of "
+    "market-data"
+}
+"""The classes of instruments that signals do not cover: what an error says of a symbol of such a class."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from openbell.desk.desk import Desk
-from openbell.desk.quotes.arche.port import ArcheResponse
-from openbell.desk.quotes.arche.requests import HISTORICAL, LIVE
+from openbell.desk.quotes.arche.requests import HISTORICAL, LIVE, ArcheResponse
 from openbell.desk.settings import load
 from openbell.market.bars import Bars, closed_at, make
 from openbell.market.clock import iso

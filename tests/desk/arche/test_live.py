@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from openbell.desk.quotes.arche.pages import decimal_text
+from openbell.desk.quotes.arche.historical import decimal_text
 from openbell.market.bars import Bars, make
 from openbell.market.clock import iso
 from openbell.market.instruments import parse

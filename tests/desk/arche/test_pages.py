@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.desk.desk import Desk
-from openbell.desk.quotes.arche.historical import DayCounts
-from openbell.desk.quotes.arche.pages import decimal_text
+from openbell.desk.quotes.arche.historical import DayCounts, decimal_text
 from openbell.market.bars import Bars
 from openbell.market.clock import iso
 from openbell.market.instruments import parse

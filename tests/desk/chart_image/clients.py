@@ -11,9 +11,8 @@ from typing import TypeVar
 
 from openbell.charts.config.choices import PLANS
 from openbell.charts.config.model import ChartConfig
-from openbell.desk.pictures.chart_image.day_count import DayCount
 from openbell.desk.pictures.chart_image.http import Timing, VendorHttp, bucket_of
-from openbell.desk.pictures.chart_image.vendor import VendorClient
+from openbell.desk.pictures.chart_image.vendor import DayCount, VendorClient
 from tests.servers.chart_img_server import KEY
 
 T = TypeVar("T")

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from openbell.charts.config.choices import PLANS
-from openbell.desk.pictures.chart_image import day_count
-from openbell.desk.pictures.chart_image.day_count import DayCount
+from openbell.desk.pictures.chart_image import vendor
 from openbell.desk.pictures.chart_image.errors import RateLimited
+from openbell.desk.pictures.chart_image.vendor import DayCount
 
 NOON = datetime(2026, 3, 18, 12, tzinfo=UTC).timestamp()
 BASIC = PLANS["BASIC"]
@@ -132,7 +132,7 @@ def test_a_folder_that_cannot_be_written_leaves_the_count_in_memory(tmp_path: Pa
 
 
 def test_a_lock_that_is_never_released_is_not_waited_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(day_count, "_LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(vendor, "_LOCK_SECONDS", 0.05)
     count = DayCount(tmp_path, "a", BASIC)
     taken(count, 5)
     before = (tmp_path / "requests.json").read_bytes()

@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 from openbell.charts.config.choices import INTERVALS, PLANS, PRESETS, STYLES, THEMES
 from openbell.charts.config.ranges import read_range
 from openbell.charts.studies.catalogue import all_studies, find
-from openbell.desk.pictures.chart_image.catalogue_documentation import (
+from openbell.desk.pictures.chart_image.documentation import (
+    Documentation,
+    DocumentationService,
     catalogue_documentation,
     is_documentation,
+    make_documentation,
     merged_documentation,
 )
-from openbell.desk.pictures.chart_image.documentation import Documentation, DocumentationService, make_documentation
 from openbell.desk.pictures.chart_image.http import VendorHttp
 from openbell.desk.pictures.chart_image.page_facts import PageFacts, read_facts, read_page
 from openbell.desk.settings import load

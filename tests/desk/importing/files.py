@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from openbell.desk.importing import FileSeries, ImportOptions, read
-from openbell.desk.importing.zones import zone_of
+from openbell.desk.importing.keys import zone_of
 from openbell.market.bars import Bars
 from openbell.market.errors import BadBars
 from openbell.market.instruments import parse

@@ -16,13 +16,12 @@ import pytest
 import talib
 
 from openbell.desk.importing import ImportOptions, read
-from openbell.desk.importing.zones import zone_of
+from openbell.desk.importing.keys import zone_of
 from openbell.indicators.registry import get
 from openbell.market.bars import Bars, Values
 from openbell.market.instruments import parse
-from openbell.market.sessions import session_on
+from openbell.market.sessions import FIRST_YEAR, session_on
 from openbell.market.timeframes import SHORT
-from openbell.market.us_holidays import FIRST_YEAR
 from tests.client import run
 from tests.desk.importing.packages import NotHere, sample
 

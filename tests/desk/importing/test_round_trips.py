@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.desk.importing import ImportOptions, read
-from openbell.desk.importing.zones import zone_of
+from openbell.desk.importing.keys import zone_of
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars, bucket_bounds
 from openbell.market.instruments import parse

@@ -22,10 +22,10 @@ from openbell.desk import importing
 from openbell.desk.importing import ImportOptions, read
 from openbell.desk.importing.csv_rows import read_at_once, read_lines, sniff
 from openbell.desk.importing.formats import recognise
+from openbell.desk.importing.keys import zone_of
 from openbell.desk.importing.layout import FIELDS, Sample
 from openbell.desk.importing.rows import Faults
 from openbell.desk.importing.series import assemble
-from openbell.desk.importing.zones import zone_of
 from openbell.market import bars as barlib
 from openbell.market.bars import MOST_VOLUME, PRICES, Bars
 from openbell.market.errors import BadBars, InvalidParameter

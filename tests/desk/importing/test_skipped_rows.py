@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from openbell.desk.importing import FileSeries, ImportOptions, read
-from openbell.desk.importing.zones import zone_of
+from openbell.desk.importing.keys import zone_of
 from openbell.market.errors import BadBars
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe

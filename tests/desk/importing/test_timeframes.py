@@ -13,9 +13,8 @@ from openbell.desk.importing.keys import open_of, session_days
 from openbell.market.bars import bucket_bounds
 from openbell.market.errors import BadBars, InvalidParameter
 from openbell.market.instruments import parse
-from openbell.market.sessions import eastern, session_on, sessions_of
+from openbell.market.sessions import FIRST_YEAR, eastern, session_on, sessions_of
 from openbell.market.timeframes import SHORT, Timeframe, name_of
-from openbell.market.us_holidays import FIRST_YEAR
 from tests.desk.importing.files import Files, at, lines, reasons, times_of
 
 HEADER = "timestamp,open,high,low,close,volume"

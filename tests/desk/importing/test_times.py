@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openbell.desk.importing.keys import to_utc, zone_of
 from openbell.desk.importing.patterns import compiled, parse
 from openbell.desk.importing.stamps import formats_of
-from openbell.desk.importing.zones import to_utc, zone_of
 from openbell.market.errors import BadBars, InvalidParameter
 from openbell.market.timeframes import Timeframe
 from tests.desk.importing.files import Files, at, lines, reasons, times_of

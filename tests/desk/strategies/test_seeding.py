@@ -20,11 +20,11 @@ from openbell.desk.research.strategies.background_search import BackgroundSearch
 from openbell.market.instruments import parse
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.fair_queue import CALLER
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.leases import RecordLeases
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.strategies import EVERYONE
+from openbell.stores.threads import CALLER
 from tests.client import OPENBELL, Client, run
 from tests.desk.strategies.days import corrected, imported
 from tests.prefork import SEARCHES

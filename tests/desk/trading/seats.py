@@ -13,17 +13,15 @@ from openbell.desk.bars.service import BarService
 from openbell.desk.events.hub import Hub
 from openbell.desk.orders.accounts import AccountService, OperatorAccount
 from openbell.desk.orders.books import Books
-from openbell.desk.orders.broker_venue import BrokerVenue
+from openbell.desk.orders.broker_venue import BrokerVenue, Reconciling
 from openbell.desk.orders.decisions import DecisionService
 from openbell.desk.orders.engine import Engine
-from openbell.desk.orders.execution_bars import TradedMinutes
 from openbell.desk.orders.gate import Gate, GatheredPrices
 from openbell.desk.orders.halts import Halts
 from openbell.desk.orders.matching import PaperMatching
 from openbell.desk.orders.paper_venue import PaperVenue
 from openbell.desk.orders.portfolio import PortfolioService
-from openbell.desk.orders.prices import Prices
-from openbell.desk.orders.reconcile import Reconciling
+from openbell.desk.orders.prices import Prices, TradedMinutes
 from openbell.desk.orders.service import OrderService
 from openbell.desk.orders.venue import Venue
 from openbell.desk.settings import Settings

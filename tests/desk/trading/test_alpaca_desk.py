@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from openbell.desk.desk import Desk
-from openbell.desk.orders import reconcile
+from openbell.desk.orders import broker_venue
 from openbell.desk.settings import load
 from openbell.desk.trading_desk import TradingDesk
 from openbell.market.bars import MINUTE, make
@@ -146,7 +146,7 @@ def test_an_order_that_never_arrived_is_lost_in_time_and_found_if_it_appears(
         return (await orders(trading))["single"]
 
     assert trading_in(tmp_path, look).state is OrderState.UNKNOWN
-    monkeypatch.setattr(reconcile, "LOST_SECONDS", 0.0)
+    monkeypatch.setattr(broker_venue, "LOST_SECONDS", 0.0)
     assert trading_in(tmp_path, look).state is OrderState.LOST
     assert server.count("submit") == 1
 

@@ -16,8 +16,7 @@ from openbell.desk.alerts.service import AlertService, Condition
 from openbell.desk.bars.service import BarService
 from openbell.desk.desk import Desk
 from openbell.desk.events.hub import Hub
-from openbell.desk.orders.execution_bars import TradedMinutes
-from openbell.desk.orders.prices import Prices
+from openbell.desk.orders.prices import Prices, TradedMinutes
 from openbell.desk.pictures.indicators import IndicatorService
 from openbell.desk.settings import Settings, load
 from openbell.desk.settings.principals import Quota

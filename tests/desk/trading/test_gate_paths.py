@@ -14,8 +14,8 @@ from typing import Any, cast
 import pytest
 
 from openbell.desk.desk import Desk
+from openbell.desk.orders.broker_venue import LOST_SECONDS, Reconciling
 from openbell.desk.orders.prices import Price, Prices
-from openbell.desk.orders.reconcile import LOST_SECONDS, Reconciling
 from openbell.market.instruments import Instrument
 from openbell.protocol.service import Runner
 from openbell.servers import load

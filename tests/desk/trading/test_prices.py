@@ -10,8 +10,7 @@ import pytest
 
 from openbell.desk.bars.service import BarService
 from openbell.desk.desk import Desk
-from openbell.desk.orders.execution_bars import TradedMinutes
-from openbell.desk.orders.prices import Prices
+from openbell.desk.orders.prices import Prices, TradedMinutes
 from openbell.desk.settings import load
 from openbell.feeds.none.feed import NoFeed
 from openbell.market.clock import FixedClock

@@ -20,8 +20,8 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 
 from openbell.desk.settings import Settings
 from openbell.gateway.admission import Admission
+from openbell.gateway.app import guarded
 from openbell.gateway.calls import CallWatch
-from openbell.gateway.guard.chain import guarded
 from openbell.gateway.guard.connections import server_options
 from openbell.gateway.guard.metrics import GatewayMetrics
 from openbell.gateway.streamable import wire

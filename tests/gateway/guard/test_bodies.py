@@ -11,8 +11,8 @@ import httpx2
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from openbell.gateway.app import guarded
 from openbell.gateway.guard import bodies
-from openbell.gateway.guard.chain import guarded
 from tests.gateway.guard.serving import Answer, Echo, Served, is_closed, read, settings_of
 from tests.waiting import wait_for
 

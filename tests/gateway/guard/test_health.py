@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message
 
 from openbell.desk.desk import Desk
 from openbell.desk.events.checks import Checks
-from openbell.gateway.guard.health import Readiness, healthz
+from openbell.gateway.guard.metrics import Readiness, healthz
 from tests.gateway.guard.serving import Served, settings_of
 
 FULL = "CREATE TRIGGER full BEFORE UPDATE ON marks BEGIN SELECT RAISE(ABORT, 'disk is full'); END"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from openbell.gateway.guard.chain import guarded
+from openbell.gateway.app import guarded
 from openbell.gateway.guard.hosts import Hosts, allowed_by
 from tests.gateway.guard.serving import Echo, Served, settings_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.types import Scope
 
-from openbell.gateway.guard.chain import guarded
+from openbell.gateway.app import guarded
 from openbell.gateway.guard.metrics import BUCKETS, GatewayMetrics, MetricsPage
 from tests.gateway.guard.serving import Echo, Served, settings_of
 

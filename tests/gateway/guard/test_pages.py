@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from openbell.gateway.guard.chain import guarded
+from openbell.gateway.app import guarded
 from tests.gateway.guard.serving import Served, settings_of
 
 NAMES = {

@@ -22,8 +22,7 @@ from schemathesis.specs.openapi.checks import (
 from tools.arche_manifest import manifest
 
 from openbell.desk.quotes.arche.errors import ArcheFailed
-from openbell.desk.quotes.arche.port import ArcheResponse
-from openbell.desk.quotes.arche.requests import HISTORICAL, LIVE
+from openbell.desk.quotes.arche.requests import HISTORICAL, LIVE, ArcheResponse
 from openbell.gateway.quotes.openapi import document
 from openbell.servers.arche import answers
 from openbell.servers.arche.tools import TOOLS

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from openbell.gateway.admission import Admission
+from openbell.gateway.app import guarded
 from openbell.gateway.calls import CallWatch
-from openbell.gateway.guard.chain import guarded
 from openbell.gateway.guard.metrics import GatewayMetrics
 from openbell.gateway.streamable.endpoint import Endpoint
 from openbell.gateway.streamable.pushes import Listening, PushStreams

@@ -20,7 +20,7 @@ from openbell.protocol.json_text import parse
 from openbell.stores.access import grants, users
 from openbell.stores.access.grants import Code, Grant, Token
 from openbell.stores.access.users import PassphraseHash, User
-from openbell.stores.fair_queue import CALLER
+from openbell.stores.threads import CALLER
 from tests.client import run
 from tests.gateway.streamable.fixture_server import Fixtures, fixtures
 from tests.gateway.streamable.gateways import (

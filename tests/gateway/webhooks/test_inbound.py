@@ -15,7 +15,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from openbell.desk.alerts.webhooks.receiving import LARGEST, Receiver, clean, parse_body
+from openbell.desk.alerts.webhooks.service import LARGEST, Receiver, clean, parse_body
 from openbell.desk.desk import Desk
 from openbell.gateway.webhooks.inbound import PATH, RATE, Inbound, inbound_route
 from openbell.protocol.session import LOCAL_OPERATOR

@@ -20,7 +20,6 @@ from sqlalchemy import Connection, func, insert, select, text
 
 from openbell.market.clock import FixedClock
 from openbell.market.errors import LeaseHeld, LeaseLost, StoreError
-from openbell.stores.fair_queue import CALLER
 from openbell.stores.leases import this_process
 from openbell.stores.port import Lease
 from openbell.stores.records import leases
@@ -30,6 +29,7 @@ from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.tables import RECORDS, decisions, ledger, marks
 from openbell.stores.records.tables import leases as lease_rows
+from openbell.stores.threads import CALLER
 from openbell.trading.ledger import GENESIS, Head, LedgerEntry, canonical, seal
 from tests.counts import runs
 from tests.stores.records import partner

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from openbell.brokers.registry import BrokerKind, BrokerParts
-from openbell.feeds.declaration import Option
+from openbell.feeds.registry import Option
 from openbell.market.errors import SettingsError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from openbell.charts.choices import STYLES_OF_CONFIGS
 from openbell.charts.config.model import ChartConfig, ConfigAnnotation, ConfigStudy
 from openbell.charts.config.plots import VOLUME, bar_colors, has_histogram, has_volume, line_of, styles_of
 from openbell.charts.look import CandleColors, ChartOptions, Look
-from openbell.charts.zones import zone_called
+from openbell.charts.time_axis import zone_called
 from openbell.indicators.registry import all_indicators
 
 SCALES = {"regular": "linear", "percent": "percent", "indexedTo100": "indexed", "logarithmic": "log"}

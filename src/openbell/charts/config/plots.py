@@ -30,11 +30,6 @@ VOLUME = "Volume"
 """The study that the chart itself draws below the price."""
 THINNEST_LINE, WIDEST_LINE = 0.5, 10.0
 _AVERAGES = {"Simple": "sma", "Exponential": "ema_line", "Weighted": "wma"}
-TRANSFORMED = frozenset(
-    {"source", "offset", "method", "smoothingLine", "smoothingLength", "useEMA", "centered", "smoothing", "volume"}
-    | {"vaVolume"}
-)
-"""The inputs that no parameter of an indicator stands for."""
 
 # Colours and widths of lines
 

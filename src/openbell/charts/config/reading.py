@@ -12,7 +12,7 @@ from openbell.charts.config.model import SYMBOL, ChartConfig, Watermark
 from openbell.charts.config.problems import ConfigProblem, ConfigProblems, is_finite, is_nested, shorten
 from openbell.charts.config.ranges import read_range
 from openbell.charts.config.reading_parts import read_annotations, read_studies
-from openbell.charts.zones import zone_advice, zone_names
+from openbell.charts.time_axis import zone_advice, zone_names
 from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import did_you_mean
 from openbell.market.timeframes import CHART, name_of, read_timeframe

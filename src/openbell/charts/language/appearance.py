@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import floor
 
 from openbell.charts.choices import LARGEST, MOST_PIXELS
-from openbell.charts.config.choices import HEIGHT, LEAST_HEIGHT, LEAST_WIDTH, WIDTH
+from openbell.charts.config.choices import LEAST_HEIGHT, LEAST_WIDTH
 from openbell.charts.language.instruments.named import words as listed
 from openbell.charts.language.spans import Detection, Phrases
 from openbell.charts.language.words import Word
@@ -165,9 +165,6 @@ def read_resolution(text: str) -> tuple[int, int] | None:
     """Returns the sides of a resolution such as 1920x1080; None if it is none."""
     found = re.fullmatch(r"\s*(\d{2,5})\s*[xX×*]\s*(\d{2,5})\s*", text)
     return (int(found[1]), int(found[2])) if found else None
-
-
-DEFAULT_SIZE = WIDTH, HEIGHT
 
 
 def look_words() -> frozenset[str]:

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from openbell.charts.config.choices import INTERVALS
-from openbell.charts.language import periods
 from openbell.charts.language.instruments.named import words as listed
 from openbell.charts.language.spans import Detection, Phrases
-from openbell.charts.language.words import Word
+from openbell.charts.language.words import DAY, HOUR, MINUTE, MONTH, WEEK, YEAR, Word, counted_at
 from openbell.market.timeframes import CHART
 
 
@@ -44,23 +43,23 @@ _METATRADER = {
     "w1": "1W",
     "mn1": "1M",
 }
-_CODES = frozenset({(1, periods.DAY), (2, periods.DAY), (3, periods.DAY), (1, periods.WEEK)})
+_CODES = frozenset({(1, DAY), (2, DAY), (3, DAY), (1, WEEK)})
 """Codes that are intervals: 1D, 2D, 3D, 1W. Other days and weeks are ranges."""
 _SUFFIXES = {
-    periods.MINUTE: "m",
-    periods.HOUR: "h",
-    periods.DAY: "D",
-    periods.WEEK: "W",
-    periods.MONTH: "M",
-    periods.YEAR: "Y",
+    MINUTE: "m",
+    HOUR: "h",
+    DAY: "D",
+    WEEK: "W",
+    MONTH: "M",
+    YEAR: "Y",
 }
 _SECONDS = {
-    periods.MINUTE: 60,
-    periods.HOUR: 3600,
-    periods.DAY: 86400,
-    periods.WEEK: 604800,
-    periods.MONTH: 2592000,
-    periods.YEAR: 31536000,
+    MINUTE: 60,
+    HOUR: 3600,
+    DAY: 86400,
+    WEEK: 604800,
+    MONTH: 2592000,
+    YEAR: 31536000,
 }
 _BEFORE = frozenset({"interval", "timeframe", "tf", "candles", "bars", "resolution"})
 
@@ -82,15 +81,15 @@ def _after_bars(words: Sequence[Word], at: int) -> int:
 
 
 def _counted(words: Sequence[Word], at: int) -> Iterator[Detection[IntervalFound]]:
-    if (found := periods.counted_at(words, at)) is None:
+    if (found := counted_at(words, at)) is None:
         return
     after, count, unit, is_code = found
     follows = words[after].text if after < len(words) else ""
-    is_short = unit in {periods.MINUTE, periods.HOUR}
+    is_short = unit in {MINUTE, HOUR}
     start, told = _told(words, at)
     if follows in _BARS or told:
         yield Detection(start, _after_bars(words, after), _interval(count, unit), bonus=0.5)
-    elif (is_short and (count, unit) != (24, periods.HOUR)) or (is_code and (count, unit) in _CODES):
+    elif (is_short and (count, unit) != (24, HOUR)) or (is_code and (count, unit) in _CODES):
         end = after + 1 if follows in _CHARTS else after
         yield Detection(at, end, _interval(count, unit), rank=1)
 
@@ -107,12 +106,12 @@ def _told(words: Sequence[Word], at: int) -> tuple[int, bool]:
 
 def _interval(count: int, unit: str) -> IntervalFound:
     """Returns the interval of so many units; if there is none, the next finer one."""
-    if unit == periods.MINUTE and count % 60 == 0:
-        count, unit = count // 60, periods.HOUR
+    if unit == MINUTE and count % 60 == 0:
+        count, unit = count // 60, HOUR
     for number, small, large in (
-        (24, periods.HOUR, periods.DAY),
-        (7, periods.DAY, periods.WEEK),
-        (12, periods.MONTH, periods.YEAR),
+        (24, HOUR, DAY),
+        (7, DAY, WEEK),
+        (12, MONTH, YEAR),
     ):
         if unit == small and count == number:
             count, unit = 1, large

@@ -66,11 +66,6 @@ def input_named(study: Study, word: str) -> Input | None:
     return next((inputs[name] for name in _INPUT_WORDS.get(word, ()) if name in inputs), None)
 
 
-def is_input_word(word: str) -> bool:
-    """Returns True if a word names an input of some study."""
-    return word in _INPUT_WORDS
-
-
 @cache
 def joined_names() -> frozenset[str]:
     """Names of one word, to which a length may be joined: rsi14, sma50."""

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from openbell.charts.language import periods
 from openbell.charts.language.dates import MONTHS, WEEKDAYS, DateSpan, days_at, year_at
 from openbell.charts.language.instruments.named import words as listed
 from openbell.charts.language.spans import Detection, Phrases
-from openbell.charts.language.words import Word
+from openbell.charts.language.words import HOUR, MINUTE, MONTH, UNITS, YEAR, Word, counted_at, length_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,29 +79,27 @@ def ranges_in(words: Sequence[Word], today: date) -> Iterator[Detection[TimeMean
 
 def _counted(words: Sequence[Word], at: int) -> Iterator[Detection[TimeMeaning]]:
     """Yields `90 days`, `5 year`, `6M`, `24h`; after the word range any code."""
-    if (found := periods.counted_at(words, at)) is None:
+    if (found := counted_at(words, at)) is None:
         return
     after, count, unit, is_code = found
     told = at > 0 and words[at - 1].text == "range"
-    is_day = (count, unit) == (24, periods.HOUR)
-    if told or is_day or unit not in {periods.MINUTE, periods.HOUR}:
+    is_day = (count, unit) == (24, HOUR)
+    if told or is_day or unit not in {MINUTE, HOUR}:
         if not told and is_code and words[at].text == "m" and not words[at].caps:
             return
         end = after + 1 if after < len(words) and words[after].text in {"chart", "charts", "graph", "range"} else after
-        yield Detection(
-            at - told, end, RangeFound(periods.written(count, unit)), rank=0 if told else 2, bonus=0.6 * told
-        )
+        yield Detection(at - told, end, RangeFound(length_text(count, unit)), rank=0 if told else 2, bonus=0.6 * told)
 
 
 def _one(words: Sequence[Word], at: int) -> Iterator[Detection[TimeMeaning]]:
     """Yields `a week of`, `one month`."""
     if words[at].text not in {"a", "an"} or at + 1 >= len(words) or words[at + 1].is_number:
         return
-    unit = periods.UNITS.get(words[at + 1].text)
+    unit = UNITS.get(words[at + 1].text)
     if unit is not None and len(words[at + 1].text) > 2 and not words[at + 1].text.endswith("s"):
         after = words[at + 2].text if at + 2 < len(words) else ""
-        if unit not in {periods.MINUTE, periods.HOUR} and after not in {"candle", "candles", "chart", "bars"}:
-            yield Detection(at, at + 2, RangeFound(periods.written(1, unit)))
+        if unit not in {MINUTE, HOUR} and after not in {"candle", "candles", "chart", "bars"}:
+            yield Detection(at, at + 2, RangeFound(length_text(1, unit)))
 
 
 def _lasting(words: Sequence[Word], at: int) -> Iterator[Detection[TimeMeaning]]:
@@ -119,15 +116,15 @@ def _lasting(words: Sequence[Word], at: int) -> Iterator[Detection[TimeMeaning]]
     if place >= len(words):
         return
     if words[place].is_number:
-        if (found := periods.counted_at(words, place)) is not None:
+        if (found := counted_at(words, place)) is not None:
             after, count, unit, _ = found
-            yield Detection(at, after, RangeFound(periods.written(count, unit)), bonus=0.7)
+            yield Detection(at, after, RangeFound(length_text(count, unit)), bonus=0.7)
         elif (unit_after := _trading_unit(words, place)) is not None:
-            written = periods.written(int(words[place].value or 1), unit_after)
-            yield Detection(at, place + 3, RangeFound(written), bonus=0.7)
+            days = length_text(int(words[place].value or 1), unit_after)
+            yield Detection(at, place + 3, RangeFound(days), bonus=0.7)
         return
-    if (unit_word := words[place].text) in periods.UNITS and len(unit_word) > 1:
-        yield Detection(at, place + 1, RangeFound(periods.written(count, periods.UNITS[unit_word])), bonus=0.7)
+    if (unit_word := words[place].text) in UNITS and len(unit_word) > 1:
+        yield Detection(at, place + 1, RangeFound(length_text(count, UNITS[unit_word])), bonus=0.7)
     elif (named := _TABLE.at(words, place)) is not None:
         yield Detection(at, *named, bonus=0.7)
 
@@ -136,7 +133,7 @@ def _trading_unit(words: Sequence[Word], at: int) -> str | None:
     """Returns the unit of `5 trading days`."""
     if not words[at].is_plain or at + 2 >= len(words) or words[at + 1].text != "trading":
         return None
-    return periods.UNITS.get(words[at + 2].text)
+    return UNITS.get(words[at + 2].text)
 
 
 def _since(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[TimeMeaning]]:
@@ -161,7 +158,7 @@ def _until(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[Ti
 
 
 def _is_next(words: Sequence[Word], at: int) -> bool:
-    return words[at].text == "next" and at + 1 < len(words) and words[at + 1].text in periods.UNITS
+    return words[at].text == "next" and at + 1 < len(words) and words[at + 1].text in UNITS
 
 
 def _and_a_half(words: Sequence[Word], at: int) -> Iterator[Detection[TimeMeaning]]:
@@ -172,13 +169,13 @@ def _and_a_half(words: Sequence[Word], at: int) -> Iterator[Detection[TimeMeanin
     place, half = at + 1, word.value != int(word.value)
     if [each.text for each in words[place : place + 3]] == ["and", "a", "half"]:
         place, half = place + 3, True
-    unit = periods.UNITS.get(words[place].text) if half and place < len(words) and not words[place].is_number else None
+    unit = UNITS.get(words[place].text) if half and place < len(words) and not words[place].is_number else None
     if unit is None or len(words[place].text) < 2:
         return
     months = (int(word.value) + 0.5) * 12 if word.value == int(word.value) else word.value * 12
     start = at - 1 if at and words[at - 1].text in _LAST else at
-    if unit == periods.YEAR and months == int(months):
-        yield Detection(start, place + 1, RangeFound(periods.written(int(months), periods.MONTH)), bonus=1.0)
+    if unit == YEAR and months == int(months):
+        yield Detection(start, place + 1, RangeFound(length_text(int(months), MONTH)), bonus=1.0)
     else:
         yield Detection(start, place + 1, UnclearRange("is no whole number of units"), bonus=1.0)
 

@@ -2,6 +2,8 @@
 
 "fifteen-minute" becomes `15` and `minute`, "65k" a number with the suffix `k`, "$65,000" the number 65000. Positions refer
 to the sentence, so that a detection can quote it. In names, one letter may be wrong, missing or too many, or two exchanged.
+
+The words for units of time are here too: ranges, intervals and lengths of studies share them.
 """
 
 from __future__ import annotations
@@ -66,10 +68,6 @@ class Word:
     def is_plain(self) -> bool:
         """True for numbers without a suffix."""
         return self.value is not None and not self.text
-
-    def is_sign(self) -> bool:
-        """True for punctuation."""
-        return self.value is None and not self.text[:1].isalnum()
 
 
 def words_of(sentence: str) -> list[Word]:
@@ -210,3 +208,51 @@ def _one_mistake(one: str, other: str) -> bool:
     first = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     a, b = one[first:], other[first:]
     return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
+
+
+MINUTE, HOUR, DAY, WEEK, MONTH, YEAR = "MIN", "H", "D", "W", "M", "Y"
+UNITS = {
+    **dict.fromkeys(("minute", "minutes", "min", "mins"), MINUTE),
+    **dict.fromkeys(("hour", "hours", "hr", "hrs", "h"), HOUR),
+    **dict.fromkeys(("day", "days", "d"), DAY),
+    **dict.fromkeys(("week", "weeks", "wk", "wks", "w"), WEEK),
+    **dict.fromkeys(("month", "months", "mo", "mos", "mth"), MONTH),
+    **dict.fromkeys(("year", "years", "yr", "yrs", "y"), YEAR),
+}
+"""Units by their words. A single `m` is a minute in lower case and a month in capitals: see `unit_of_suffix`."""
+
+
+def unit_of_suffix(suffix: str, *, caps: bool) -> str | None:
+    """Returns the unit of a number's suffix, such as `m` in 15m and `M` in 6M."""
+    if suffix == "m":
+        return MONTH if caps else MINUTE
+    return UNITS.get(suffix)
+
+
+def length_text(count: int, unit: str) -> str:
+    """Returns a length of time as configs write it: 7D, 1M for 30 days, 1D for 24 hours, 1Y for 12 months."""
+    if unit == WEEK:
+        count, unit = count * 7, DAY
+    if unit == MINUTE and count % 60 == 0:
+        count, unit = count // 60, HOUR
+    if unit == HOUR and count % 24 == 0:
+        count, unit = count // 24, DAY
+    if unit == DAY and count == 30:
+        count, unit = 1, MONTH
+    if unit == MONTH and count % 12 == 0:
+        count, unit = count // 12, YEAR
+    return f"{count}{unit}"
+
+
+def counted_at(words: Sequence[Word], at: int) -> tuple[int, int, str, bool] | None:
+    """Returns the index after a number with a unit (`7 days`, `15m`), the number, the unit, and whether it is a code."""
+    word = words[at]
+    if word.value is None or word.money or word.value != int(word.value) or not 1 <= word.value <= 99_999:
+        return None
+    if word.text:
+        unit = unit_of_suffix(word.text, caps=word.caps)
+        return None if unit is None else (at + 1, int(word.value), unit, True)
+    if at + 1 >= len(words) or words[at + 1].is_number:
+        return None
+    unit = unit_of_suffix(words[at + 1].text, caps=words[at + 1].caps)
+    return None if unit is None else (at + 2, int(word.value), unit, False)

@@ -25,7 +25,7 @@ from openbell.desk.bars.facts import latest_of_any
 from openbell.desk.bars.service import RING, BarService
 from openbell.desk.events.supervision import FailingUnits
 from openbell.desk.orders.engine import raise_if_general
-from openbell.desk.orders.execution_bars import TradedMinutes
+from openbell.desk.orders.prices import TradedMinutes
 from openbell.desk.pictures.indicators import IndicatorService
 from openbell.indicators.evaluation import IndicatorRequest
 from openbell.market.bars import MINUTE, Bars, closed_at

@@ -1,6 +1,7 @@
 """Subscriptions to crossings of clients that keep a connection to this process; they end with it.
 
-Those of other clients are stored: `desk/alerts/stored_subscriptions.py`.
+Those of other clients are stored: `desk/alerts/stored_subscriptions.py`. Both are fed by the same watches with the bars that
+close.
 """
 
 from __future__ import annotations
@@ -8,18 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
 from contextvars import Context, copy_context
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 
-from openbell.desk.alerts.crossing_watches import CrossingWatches, unknown
 from openbell.desk.events.hub import BarsClosed, Hub
 from openbell.desk.events.supervision import FailingUnits, Supervisor
-from openbell.desk.quotes.signals import SignalService
+from openbell.desk.quotes.signals import SeriesReading, SignalService
 from openbell.desk.settings.principals import Quota
+from openbell.market.errors import InvalidParameter, OpenbellError
+from openbell.market.timeframes import SHORT, name_of
 from openbell.signals.crossing_alerts import CrossingAlert, CrossingRequest, CrossingSubscription, Watch
+from openbell.signals.crossings import NEEDED
 
 log = logging.getLogger(__name__)
 
@@ -124,3 +127,78 @@ class ConnectionSubscriptions:
 
 async def _awaited(sending: Awaitable[None]) -> None:
     await sending
+
+
+_CROSSINGS = "crossings of"
+_READ_SECONDS = 5.0
+"""How long one look may wait for the bars of its series. Those that take longer are read at a later one."""
+
+
+class CrossingWatches:
+    """A watch for each subscription. A series is read once for all of its subscriptions."""
+
+    def __init__(self, signals: SignalService, failing: FailingUnits) -> None:
+        """`failing` is where series that cannot be read are noted."""
+        self._signals = signals
+        self._failing = failing
+        self.watches: dict[Hashable, Watch] = {}
+        """By the key of the subscription."""
+        self.all_read = True
+        """False if the last look could not read some series, for whatever reason."""
+
+    async def observe(self, subscriptions: Mapping[Hashable, CrossingSubscription], since: float = 0.0) -> bool:
+        """Pass the bars that have closed to the watches; bars that ended before `since` do not trigger.
+
+        Returns False if some could not be read, and must be read again even if no other bar closes.
+        """
+        series = defaultdict(list)
+        for key, each in subscriptions.items():
+            series[each.instrument, each.timeframe].append(self.watches[key])
+        complete = self.all_read = True
+        deadline = asyncio.get_running_loop().time() + _READ_SECONDS
+        names = {(of, timeframe): f"{of} {name_of(timeframe, SHORT)}" for of, timeframe in series}
+        for which, watches in series.items():
+            try:
+                async with asyncio.timeout_at(deadline):
+                    reading = await self._signals.read(*which)
+                for watch in watches:
+                    observe(watch, reading, since)
+            except TimeoutError:
+                complete = self.all_read = False
+            except Exception as error:  # noqa: BLE001 - the other series are read
+                self._failing.failed(_CROSSINGS, names[which], error)
+                complete, self.all_read = complete and isinstance(error, OpenbellError), False
+            else:
+                self._failing.works(_CROSSINGS, names[which])
+        self._failing.keep(_CROSSINGS, set(names.values()))
+        return complete
+
+    def due(self, now: float) -> Iterator[tuple[Hashable, CrossingAlert]]:
+        """Yields and removes the alerts that are due, each with the key of its subscription."""
+        for key, watch in self.watches.items():
+            if (alert := watch.take(now)) is not None:
+                yield key, alert
+
+    def next_due(self) -> float:
+        """The time at which the next alert that a throttle holds back is due; infinity if there is none."""
+        return min((watch.due() for watch in self.watches.values()), default=inf)
+
+
+def observe(watch: Watch, reading: SeriesReading, since: float = 0.0) -> None:
+    """Pass every bar that closed since the last call to the watch. Bars that ended before `since` do not trigger."""
+    if reading.series is None:
+        return
+    times = reading.bars.time
+    first = int(times.searchsorted(watch.seen, side="right")) if watch.seen >= 0 else len(times) - 1
+    recent = int(times.searchsorted(since - reading.bars.timeframe.seconds, side="right"))
+    # The first bar after the warm-up has no earlier values to compare with.
+    first = max(first, recent, NEEDED - 1)
+    if first >= NEEDED and times[first - 1] >= watch.seen >= 0:
+        watch.begin(int(times[first - 1]), reading.series.crossings(first - 1))
+    for index in range(first, len(times)):
+        watch.observe(reading.series.snapshot(index), reading.series.crossings(index))
+
+
+def unknown(subscription_id: str) -> InvalidParameter:
+    """Returns the error for an id that is not one of the caller's subscriptions."""
+    return InvalidParameter(f"no subscription {subscription_id!r}", subscription_id=subscription_id)

@@ -13,7 +13,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from openbell.desk.alerts.crossing_watches import CrossingWatches, unknown
+from openbell.desk.alerts.connection_subscriptions import CrossingWatches, unknown
 from openbell.desk.bars.service import BarService
 from openbell.desk.events.hub import BarsClosed, Hub
 from openbell.desk.events.supervision import FailingUnits

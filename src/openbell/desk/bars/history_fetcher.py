@@ -34,9 +34,8 @@ from openbell.market.series import Series
 from openbell.market.series_plan import Native, published
 from openbell.market.timeframes import Timeframe
 from openbell.market.trading_days import by_trading_day
-from openbell.stores.fair_queue import own_context
 from openbell.stores.port import BarStore, Span
-from openbell.stores.threads import Threads
+from openbell.stores.threads import Threads, own_context
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -26,9 +26,8 @@ from openbell.market.series import Series
 from openbell.market.series_plan import PlanPart, base_of, next_close
 from openbell.market.timeframes import Timeframe
 from openbell.market.trading_time import most_bars
-from openbell.stores.fair_queue import CALLER
 from openbell.stores.port import BarStore, Span, Version
-from openbell.stores.threads import Threads
+from openbell.stores.threads import CALLER, Threads
 
 _TRIES = 3
 _LONG_HISTORIES = 8

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from openbell.desk.settings.principals import OPERATOR
 from openbell.market.errors import InputError, InvalidSymbol, NotCovered, OpenbellError, UnknownSymbol
 from openbell.market.instruments import AssetClass, Instrument, nearest_symbols, parse
-from openbell.stores.fair_queue import CALLER
+from openbell.stores.threads import CALLER
 
 if TYPE_CHECKING:
     from openbell.desk.bars.service import BarService

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 
 from openbell.market.errors import InvalidSymbol, StoreError
 from openbell.market.instruments import Instrument, parse
-from openbell.stores.fair_queue import own_context
-from openbell.stores.threads import Threads
+from openbell.stores.threads import Threads, own_context
 
 if TYPE_CHECKING:
     from openbell.stores.port import BarStore

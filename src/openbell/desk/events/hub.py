@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from openbell.market.errors import OpenbellError
-from openbell.stores.fair_queue import own_context
+from openbell.stores.threads import own_context
 
 log = logging.getLogger(__name__)
 

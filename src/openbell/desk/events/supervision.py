@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from openbell.market.errors import OpenbellError
-from openbell.stores.fair_queue import own_context
+from openbell.stores.threads import own_context
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from typing import Any
@@ -104,7 +104,3 @@ class Rows:
 
 def _numbers(index: Any) -> Any:
     return np.flatnonzero(index) if index.dtype == np.bool_ else index
-
-
-Reader = Callable[[Faults], Rows]
-"""Reads a file, and adds its unreadable rows to the faults."""

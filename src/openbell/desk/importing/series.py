@@ -8,22 +8,21 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.desk.importing.checks import checked, hints, without_flat_weekends, without_unclosed
-from openbell.desk.importing.keys import date_text, keys_of
+from openbell.desk.importing.keys import Zone, date_text, keys_of, to_utc, zone_of
 from openbell.desk.importing.layout import Layout, TableBlock
 from openbell.desk.importing.naming import NamedGroup, groups_of
 from openbell.desk.importing.rows import OFF_MINUTE, Faults, Rows
 from openbell.desk.importing.shared_timeframes import SharedTimeframes, UnclearRows
 from openbell.desk.importing.spacing import UnclearTimeframe, detect
 from openbell.desk.importing.stamps import Stamps
-from openbell.desk.importing.zones import Zone, to_utc, zone_of
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars, Values
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.provenance import Adjustment
 from openbell.market.session_table import Times
+from openbell.market.sessions import FIRST_YEAR
 from openbell.market.timeframes import SHORT, Timeframe, name_of
-from openbell.market.us_holidays import FIRST_YEAR
 
 Mask = npt.NDArray[np.bool_]
 _DAY = 86400

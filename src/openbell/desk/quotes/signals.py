@@ -16,8 +16,7 @@ from openbell.market.errors import InsufficientData, NotCovered, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.price_history import percent_change, previous_close
 from openbell.market.timeframes import Timeframe
-from openbell.signals.coverage import NOT_COVERED
-from openbell.signals.crossings import NEEDED, SignalCrossings, find_crossings
+from openbell.signals.crossings import NEEDED, NOT_COVERED, SignalCrossings, find_crossings
 from openbell.signals.series import Signals, SignalSeries
 
 _KEPT = 4

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 from openbell.backtest.errors import BacktesterUnavailable, too_long
 from openbell.backtest.wire.limits import MEGABYTE, MOST_MESSAGE_MB
 from openbell.market.errors import DataError, InvalidParameter, SettingsError
-from openbell.stores.fair_queue import CALLER, FairQueue
-from openbell.stores.threads import Threads
+from openbell.stores.threads import CALLER, FairQueue, Threads
 
 if TYPE_CHECKING:
     from openbell.backtest.jobs import Job
-    from openbell.backtest.walk_forward import Progress
+    from openbell.backtest.runs import Progress
     from openbell.backtest.wire.methods import Method
     from openbell.desk.settings import Settings
 

@@ -25,7 +25,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from openbell import __version__
 from openbell.market.errors import OpenbellError, SettingsError
-from openbell.stores.fair_queue import CALLER, FairQueue
+from openbell.stores.threads import CALLER, FairQueue
 
 P = ParamSpec("P")
 T = TypeVar("T")

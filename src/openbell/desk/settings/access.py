@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from openbell.desk.settings import Settings
 from openbell.stores.access.store import A_TABLE, AccessStore
-
-if TYPE_CHECKING:
-    from openbell.desk.settings import Settings
-    from openbell.stores.records.database import Database
+from openbell.stores.records.database import Database
 
 SCHEMA = "openbell_access"
 """The schema in PostgreSQL. Desks that share a database share their users."""

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from openbell.backtest.wire.limits import MEGABYTE
+from openbell.desk.settings import Settings
 from openbell.market.errors import QuotaExceeded
 from openbell.market.plural import counted
-
-if TYPE_CHECKING:
-    from openbell.desk.settings import Settings
 
 OPERATOR = "local"
 """The principal of the user who started this desk on this machine. Other principals get their names when they log in."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -78,3 +79,14 @@ def _mask_for(home: Path) -> int:
     if mode & stat.S_IRWXO or not mode & stat.S_IRGRP:
         return _PRIVATE
     return _GROUP_WRITES if mode & stat.S_IWGRP else _GROUP_READS
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file that is never seen half written. Raises `OSError`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        beside.write_bytes(data)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

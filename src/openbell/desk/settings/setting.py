@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from openbell.desk.settings.checks import Check, one_of, variable_of
-from openbell.feeds.declaration import Option
+from openbell.feeds.registry import Option
 from openbell.market.errors import SettingsError
 
 _DECLARED = "setting"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from openbell.feeds.declaration import STOCKS_AND_CRYPTO, FeedKind, FeedParts, Option
+from openbell.feeds.registry import STOCKS_AND_CRYPTO, FeedKind, FeedParts, Option
 from openbell.market.errors import SettingsError
 from openbell.market.provenance import Origin
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openbell.feeds.declaration import FeedKind, FeedParts
+from openbell.feeds.registry import FeedKind, FeedParts
 from openbell.market.provenance import Origin
 
 if TYPE_CHECKING:

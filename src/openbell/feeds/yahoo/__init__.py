@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openbell.feeds.declaration import STOCKS_AND_CRYPTO, FeedKind, FeedParts
+from openbell.feeds.registry import STOCKS_AND_CRYPTO, FeedKind, FeedParts
 from openbell.market.provenance import Origin
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from openbell.feeds.yahoo.connection import YahooConnection
-from openbell.feeds.yahoo.wire import Chart, YahooRefusal, shortest
+from openbell.feeds.yahoo.connection import Chart, YahooConnection, YahooRefusal, shortest
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars, bucket_bounds
 from openbell.market.clock import iso

@@ -1,21 +1,231 @@
-"""Requests to Yahoo: in threads, paced, with a limited number of retries."""
+"""Requests to Yahoo: in threads, paced, with a limited number of retries, and the charts in their responses.
+
+yfinance is loaded on first use, because it takes a second and, with pandas, 120 MB. Only its `YfData.get` is used, which
+obtains Yahoo's cookies and crumb and accepts its consent form, as a browser does. Its functions for prices are not used:
+they log most failures and return an empty table instead.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import math
+import os
 import random
+import sys
 import threading
 import time
+import warnings
 from collections.abc import Awaitable, Callable, Mapping
-from typing import ParamSpec, TypeVar
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from openbell.feeds.yahoo.library import CHART, YahooAnswer, YahooClient
-from openbell.feeds.yahoo.wire import Chart, MalformedChart, read_chart
-from openbell.market.errors import FeedUnavailable, OpenbellError
+import numpy as np
+import numpy.typing as npt
+
+from openbell.market.errors import FeedUnavailable, OpenbellError, SettingsError
 from openbell.net.rates import Budget, backoff, retry_after
 from openbell.stores.threads import Threads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Values = npt.NDArray[np.float64]
+_PRICES = ("open", "high", "low", "close")
+
+
+class MalformedChart(Exception):
+    """A response does not follow Yahoo's protocol; the text is the reason."""
+
+
+class YahooRefusal(Exception):
+    """Yahoo returns an error instead of a chart; the text is its description."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """The rows of a chart, sorted by time, and what Yahoo states about the instrument."""
+
+    meta: Mapping[str, Any]
+    time: npt.NDArray[np.int64]
+    """Epoch seconds at which the rows begin; of the last row, which may be the latest trade, any second."""
+    prices: Values
+    """Open, high, low and close, one column each; NaN where Yahoo has no value."""
+    volume: Values
+
+
+def read_chart(body: bytes, interval: str) -> Chart:
+    """Returns the chart of a response. Raises `MalformedChart` and `YahooRefusal`."""
+    try:
+        chart = json.loads(body)["chart"]
+    except (ValueError, RecursionError):
+        raise MalformedChart("not JSON") from None
+    except (KeyError, TypeError):
+        raise MalformedChart("JSON without a chart") from None
+    try:
+        if error := chart["error"]:
+            raise YahooRefusal(str(error["description"])[:200])
+        found = chart["result"][0]
+        meta = found["meta"]
+        if (bars := meta["dataGranularity"]) != interval:
+            raise MalformedChart(f"bars of {str(bars)[:20]} instead of {interval}")
+        return _sorted(meta, found)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
+        raise MalformedChart("JSON of another shape") from None
+
+
+def _sorted(meta: Mapping[str, Any], found: Mapping[str, Any]) -> Chart:
+    """Returns the rows by time; of rows with the same time, Yahoo's order is kept."""
+    times = np.array(found.get("timestamp") or [], dtype=np.int64)
+    quote = found["indicators"]["quote"][0]
+    columns = [np.array(quote[name] if len(times) else [], dtype=np.float64) for name in (*_PRICES, "volume")]
+    if any(column.shape != times.shape for column in columns):
+        raise ValueError("columns of different lengths")
+    order = np.argsort(times, kind="stable")
+    return Chart(
+        meta,
+        times[order],
+        np.stack(columns[:-1], axis=1)[order],
+        np.nan_to_num(columns[-1][order], nan=0.0),
+    )
+
+
+def shortest(prices: Values) -> Values:
+    """Returns prices without the noise of 32-bit numbers: 237.42 for Yahoo's 237.4199981689453.
+
+    Yahoo stores prices as 32-bit numbers and prints them with the digits of 64-bit numbers. The result is the shortest
+    number with the same 32 bits. It keeps the order of prices. Prices that are no 32-bit numbers are not changed.
+    """
+    with np.errstate(over="ignore"):
+        narrow = prices.astype(np.float32)
+    short = narrow.astype("U32").astype(np.float64)
+    return np.where(narrow.astype(np.float64) == prices, short, prices)
+
+
+TIMEOUT = 10.0
+"""Seconds for one request. yfinance would wait 30 s for a cookie."""
+CHART = "/v8/finance/chart/"
+_COOKIE = "https://fc.yahoo.com"
+"""The address at which yfinance obtains a cookie."""
+_COOKIE_REFUSED = frozenset({401, 403})
+"""HTTP statuses after which yfinance obtains another cookie and repeats the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class YahooAnswer:
+    """An HTTP response."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Stopped(Exception):
+    """The caller was cancelled before the request was sent."""
+
+
+class _Final(Exception):
+    """A response to a request for a chart that another cookie would not change."""
+
+    def __init__(self, answer: YahooAnswer) -> None:
+        super().__init__(answer.status)
+        self.answer = answer
+
+
+class YahooClient:
+    """yfinance's client with cookies of its own. `get` blocks: call it in a thread."""
+
+    def __init__(self, proxy: str) -> None:
+        data, session = _load()
+        self._running = threading.local()
+        self._session = session(self, proxy)
+        # Not YfData(…): that returns the same object, with the same cookies, to everyone in the process.
+        self._data = type.__call__(data, self._session)
+
+    def get(self, url: str, params: Mapping[str, str], stop: threading.Event) -> YahooAnswer:
+        """Returns the response; after `stop` is set, no further request is sent. Raises whatever yfinance raises."""
+        self._running.stop = stop
+        try:
+            response = self._data.get(url, params=params, timeout=TIMEOUT)
+        except _Final as final:
+            return final.answer
+        return _answer(response)
+
+    def before_request(self) -> None:
+        """Raises `Stopped` if the caller of `get` was cancelled."""
+        if self._running.stop.is_set():
+            raise Stopped
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._session.close()
+
+
+@cache
+def _load() -> tuple[Any, Any]:
+    """Returns yfinance's `YfData` and the class of its sessions."""
+    # TA-Lib is loaded without pandas, which yfinance needs. Python's lock on this module keeps the two imports apart.
+    import_module("openbell.indicators.ta_lib")
+    try:
+        with _silent():
+            import yfinance
+            from curl_cffi import requests
+            from yfinance.data import YfData
+    except ImportError as missing:
+        raise SettingsError(
+            f"The feed yahoo needs a package that is not installed ({missing}): "
+            f"{sys.executable} -m pip install 'openbell[yahoo]'"
+        ) from missing
+    # yfinance would write cookies to the user's cache folder. This path cannot be a folder, so it keeps them in memory.
+    yfinance.set_tz_cache_location(os.devnull)
+    return YfData, _session_class(requests.Session)
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Suppresses the output of yfinance: it logs to standard error if its logger has no handler, and shows warnings."""
+    logger = logging.getLogger("yfinance")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _session_class(base: Any) -> Any:
+    class Session(base):  # type: ignore[misc] # curl_cffi is loaded at run time
+        """A session that imitates a browser, limits every request in time, and stops when its caller is cancelled."""
+
+        def __init__(self, client: YahooClient, proxy: str) -> None:
+            super().__init__(impersonate="chrome")
+            self._client = client
+            self._proxy = proxy.rstrip("/") + "/" if proxy else ""
+            self._cookie_response: Any = None
+
+        def request(self, method: str, url: str, **given: Any) -> Any:
+            self._client.before_request()
+            if url == _COOKIE and self._cookie_response is not None and len(self.cookies):
+                return self._cookie_response  # without its cache folder, yfinance would fetch a cookie for every chart
+            given["timeout"] = min(given.get("timeout") or TIMEOUT, TIMEOUT)
+            response = super().request(method, self._proxy + url, **given)
+            response.url = response.url.removeprefix(self._proxy)
+            if CHART in url and response.status_code >= 400 and response.status_code not in _COOKIE_REFUSED:
+                raise _Final(_answer(response))
+            if url == _COOKIE:
+                self._cookie_response = response
+            return response
+
+    return Session
+
+
+def _answer(response: Any) -> YahooAnswer:
+    headers = {name.lower(): value for name, value in response.headers.items() if value is not None}
+    return YahooAnswer(response.status_code, headers, response.content)
+
 
 log = logging.getLogger(__name__)
 

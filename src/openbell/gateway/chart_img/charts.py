@@ -1,13 +1,20 @@
-"""Answers requests for charts and lists, without HTTP's concerns: a path and a body in, an answer out."""
+"""Answers requests for charts and lists, without HTTP's concerns: a path and a body in, an answer out.
+
+Answers are in the vendor's form: errors are `{"message": …}`, lists are `{"updatedAt", "payload"}`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC
+from math import isfinite
 from typing import Any
+
+from starlette.types import Scope, Send
 
 from openbell.charts.config.choices import Plan
 from openbell.charts.config.problems import ConfigProblem
@@ -16,13 +23,82 @@ from openbell.desk.desk import Desk
 from openbell.desk.pictures.chart_image.directory_lists import desk_exchanges, desk_symbols
 from openbell.desk.pictures.chart_image.errors import ConfigRefused
 from openbell.desk.pictures.chart_image.service import ChartImages, Generated
-from openbell.desk.quotes.arche.port import TRUTH
-from openbell.gateway.chart_img.bodies import ChartResponse, answer, failure, invalid
+from openbell.desk.quotes.arche.requests import TRUTH
+from openbell.gateway.guard.refusals import GuardRefusal, Headers
 from openbell.market.clock import iso
 from openbell.market.errors import CallTimeout, DataError, FeedUnavailable, OpenbellError, Refused, StoreError
 from openbell.market.instruments import QUOTES
 from openbell.protocol.argument_limits import QUICK_BYTES, QUICK_VALUES, Size, size_of
 from openbell.protocol.call import on_bars, truth
+
+PREFIXES = ("/v1/tradingview/", "/v2/tradingview/", "/v3/tradingview/")
+_MESSAGES = {
+    "unauthorized": "Missing or invalid API key: send a token of openbell token add NAME --scopes read as x-api-key",
+    "rate_limited": "Too Many Requests",
+    "too_many_requests": "Too Many Requests",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChartResponse:
+    """A response."""
+
+    status: int
+    body: bytes
+    type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    async def send(self, send: Send, more: Headers) -> None:
+        """Send the response."""
+        headers = [
+            (b"content-type", self.type.encode()),
+            (b"content-length", b"%d" % len(self.body)),
+            (b"cache-control", b"no-store"),
+            (b"x-content-type-options", b"nosniff"),
+            *((name.encode(), value.encode()) for name, value in self.headers.items()),
+            *more,
+        ]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def answer(status: int, value: Any, **headers: str) -> ChartResponse:
+    """Returns a JSON response."""
+    return ChartResponse(status, json.dumps(value, allow_nan=False).encode(), headers=headers)
+
+
+def failure(status: int, message: str | Sequence[Mapping[str, Any]], **headers: str) -> ChartResponse:
+    """Returns an error."""
+    return answer(status, {"message": message}, **headers)
+
+
+def invalid(problems: Sequence[ConfigProblem], given: Mapping[str, Any]) -> ChartResponse:
+    """Returns the error of a config with invalid fields; of an invalid symbol alone, the vendor's words."""
+    if [each.field for each in problems] == ["symbol"]:
+        return failure(422, "Invalid Symbol")
+    faults = [
+        {"value": _value(given.get(each.field)), "msg": each.message, "param": each.field, "location": "body"}
+        for each in problems
+    ]
+    return failure(422, faults)
+
+
+def _value(value: Any) -> Any:
+    """Returns what a client has sent, if it is short."""
+    if isinstance(value, str):
+        return value[:100]
+    return value if isinstance(value, int) or (isinstance(value, float) and isfinite(value)) else None
+
+
+def is_chart_img(path: str) -> bool:
+    """Returns True if a path belongs to this API."""
+    return path.startswith(PREFIXES)
+
+
+def refusal_body(_scope: Scope, refusal: GuardRefusal) -> bytes:
+    """Returns the body of a gateway's refusal."""
+    return json.dumps({"message": _MESSAGES.get(refusal.reason, refusal.message)}).encode()
+
 
 log = logging.getLogger(__name__)
 _LONGEST_NOTE = 1000
@@ -83,7 +159,7 @@ class Charts:
             return {}
         note = "; ".join(made.notes)[:_LONGEST_NOTE] or None
         basis = on_bars(made.bars.instrument, made.bars.end, made.bars.facts, note)
-        return {TRUTH: json.dumps(truth(self._desk, self._desk.clock.epoch(), basis))}
+        return {TRUTH: json.dumps(truth(self._desk.settings, self._desk.clock.epoch(), basis))}
 
     async def exchanges(self) -> ChartResponse:
         """Answers GET /v3/tradingview/exchange/list."""

@@ -18,13 +18,11 @@ from openbell.charts.config.choices import Plan
 from openbell.charts.config.validation import plan_of
 from openbell.desk.desk import Desk
 from openbell.desk.pictures.chart_image.pictures import PATH, expiry_of
-from openbell.gateway.admission import Admission
+from openbell.gateway.admission import Admission, with_token
 from openbell.gateway.calls import Calls, CallWatch, HttpCall
-from openbell.gateway.chart_img.bodies import ChartResponse, failure, refusal_body
-from openbell.gateway.chart_img.charts import Charts, failed
+from openbell.gateway.chart_img.charts import ChartResponse, Charts, failed, failure, refusal_body
 from openbell.gateway.guard.limits import CallLimits
 from openbell.gateway.guard.refusals import GuardRefusal
-from openbell.gateway.quotes.keys import with_token
 from openbell.market.errors import CallTimeout, OpenbellError
 from openbell.net.rates import Rate
 from openbell.protocol.session import Scope as Permission

@@ -14,8 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from openbell.gateway.guard.limits import CallLimits
-from openbell.gateway.oauth.descriptions import read_description
-from openbell.gateway.oauth.documents import Documents
+from openbell.gateway.oauth.documents import Documents, read_description
 from openbell.gateway.oauth.recording import OAuthLog
 from openbell.gateway.oauth.requests import OAuthFault, address_of, body_of, json_response
 from openbell.gateway.oauth.scopes import SENTENCES, scope_text

@@ -13,8 +13,7 @@ from starlette.routing import Route
 from openbell.gateway.guard.limits import CallLimits
 from openbell.gateway.oauth.authorize import Authorize, as_pages
 from openbell.gateway.oauth.clients import Clients
-from openbell.gateway.oauth.descriptions import AUTH_METHODS, CODE_GRANT, REFRESH_GRANT
-from openbell.gateway.oauth.documents import DocumentClient, Documents
+from openbell.gateway.oauth.documents import AUTH_METHODS, CODE_GRANT, REFRESH_GRANT, DocumentClient, Documents
 from openbell.gateway.oauth.passphrases import Cost, SignIn
 from openbell.gateway.oauth.recording import OAuthLog
 from openbell.gateway.oauth.requests import answered

@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from openbell.gateway.oauth import secret_texts
 from openbell.gateway.oauth.clients import Clients
-from openbell.gateway.oauth.descriptions import CODE_GRANT, REFRESH_GRANT
+from openbell.gateway.oauth.documents import CODE_GRANT, REFRESH_GRANT
 from openbell.gateway.oauth.recording import OAuthLog
 from openbell.gateway.oauth.requests import OAuthFault, form_parameters, json_response, required
 from openbell.gateway.oauth.resources import Resources

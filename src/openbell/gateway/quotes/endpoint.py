@@ -18,18 +18,16 @@ from openbell.desk.quotes.arche import bodies
 from openbell.desk.quotes.arche.bodies import envelope
 from openbell.desk.quotes.arche.errors import STATUSES, ApiFault
 from openbell.desk.quotes.arche.local import health_of
-from openbell.desk.quotes.arche.port import TRUTH, ArcheResponse
-from openbell.desk.quotes.arche.requests import API_VERSION, HISTORICAL, LIVE, Params
+from openbell.desk.quotes.arche.requests import API_VERSION, HISTORICAL, LIVE, TRUTH, ArcheResponse, Params
 from openbell.desk.settings import Settings
 from openbell.desk.settings.principals import OPERATOR
-from openbell.gateway.admission import Admission
+from openbell.gateway.admission import Admission, OwnKey, with_token
 from openbell.gateway.calls import Calls, CallWatch, HttpCall
 from openbell.gateway.guard.headers import address_of
-from openbell.gateway.guard.health import healthz
 from openbell.gateway.guard.limits import CallLimits, address_key
+from openbell.gateway.guard.metrics import healthz
 from openbell.gateway.guard.refusals import GuardRefusal, Headers
 from openbell.gateway.guard.responses import request_id_of
-from openbell.gateway.quotes.keys import OwnKey, with_token
 from openbell.gateway.quotes.openapi import PATH as OPENAPI
 from openbell.gateway.quotes.openapi import document
 from openbell.net.rates import Rate, Standing
@@ -112,7 +110,7 @@ class QuotesEndpoint:
         found = await self._desk.arche.local.get(scope["path"], params, request_id_of(scope))
         if found.facts is None:
             return found
-        shown = json.dumps(truth(self._desk, at, basis_of(found)))
+        shown = json.dumps(truth(self._desk.settings, at, basis_of(found)))
         return ArcheResponse(found.status, {**found.headers, TRUTH: shown}, found.body)
 
     async def _send(self, scope: Scope, send: Send, response: ArcheResponse, more: Headers) -> None:

@@ -15,7 +15,7 @@ from openbell.gateway.calls import Calls, CallWatch, HttpCall, tool_call
 from openbell.gateway.cancel_scope import Interruption
 from openbell.gateway.streamable import messages, revision_2026_07, wire
 from openbell.gateway.streamable.exchange import HttpExchange
-from openbell.gateway.streamable.request import McpRequest
+from openbell.gateway.streamable.messages import McpRequest
 from openbell.gateway.streamable.sessions import ClientState
 from openbell.protocol.sdk import Server
 from openbell.protocol.server import call_tool

@@ -1,11 +1,21 @@
 """One server at one path: POST takes a message, GET opens the stream of pushes.
 
-Around the order of `gateway/calls.py`: method and Accept come before the token; content type, JSON and the protocol between
-slot and scope, because they find the tool.
+Around the order of `gateway/calls.py`: method and Accept come before the token; content type, JSON and the protocol
+between slot and scope, because they find the tool.
+
+Clients of revision 2025-03-26 may send a batch: several messages in one POST. They are handled one after the other, each
+as if it had been sent alone: with its own check of token, scopes and rate limit, and its own line in the audit log. The
+responses are sent together as one JSON array, after the last of them is known. A client that disconnects before is sent
+nothing: what has not begun then does not run, and what its responses would have delivered stays undelivered. A request
+that is cancelled before its turn does not run either.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from copy import copy
+from functools import partial
 from typing import Any, cast
 
 from mcp_types import DEFAULT_NEGOTIATED_VERSION, INVALID_REQUEST, PARSE_ERROR
@@ -15,17 +25,16 @@ from openbell.gateway.calls import Calls, CallWatch
 from openbell.gateway.guard.headers import headers_of
 from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.gateway.guard.responses import LONGEST_SESSION
-from openbell.gateway.streamable import batches, messages, revision_2026_07, wire
+from openbell.gateway.streamable import messages, revision_2026_07, wire
 from openbell.gateway.streamable.dispatch import Dispatcher
 from openbell.gateway.streamable.exchange import HttpExchange, resume
+from openbell.gateway.streamable.messages import McpRequest, SessionHeader, id_of, key
 from openbell.gateway.streamable.pushes import Pushed, PushStreams
-from openbell.gateway.streamable.request import McpRequest, SessionHeader
 from openbell.gateway.streamable.sessions import ClientState, ClientStates, negotiated, new_session_id
-from openbell.protocol.argument_limits import MOST_VALUES
-from openbell.protocol.batches import wrong as wrong_batch
+from openbell.protocol.argument_limits import MOST_VALUES, wrong_batch
 from openbell.protocol.sdk import Server, ServerRequestContext
 from openbell.protocol.service import Runner, Service
-from openbell.protocol.session import Principal, Session
+from openbell.protocol.session import Principal, Replies, Session
 from openbell.stores.threads import Threads
 
 _NO_JSON = "the response is application/json: accept it"
@@ -160,7 +169,7 @@ class Endpoint:
         else:
             soft = None if post.session is None else self._soft(post.principal, post.session)
             permit = TokenCheck(self._admission, post.scope, self.resource, post.principal)
-            await batches.answer(post, message, self._take, permit, soft)
+            await answer_batch(post, message, self._take, permit, soft)
 
     def _revision(self, post: McpRequest) -> str:
         """Returns the revision with handshake of a client, whose header may not name it."""
@@ -267,3 +276,109 @@ class Endpoint:
 
     def _soft(self, principal: Principal, session: str) -> ClientState:
         return self._sessions.get(principal, session, self._pushes.sender(principal))
+
+
+Handle = Callable[[McpRequest, Any], Awaitable[None]]
+"""Answers one message of a POST."""
+_CANCELLED, _UNAUTHORIZED = -32800, 401
+
+
+async def answer_batch(
+    post: McpRequest, messages: list[Any], handle: Handle, permit: TokenCheck, soft: ClientState | None
+) -> None:
+    """Handle the messages of a batch and send their responses. `permit` is the right of the token that was admitted."""
+    responses, replies = _Responses(), _HeldReplies()
+    gone = asyncio.ensure_future(wire.disconnected(post.receive))
+    waiting = _Waiting(messages, soft)
+    try:
+        for number, message in enumerate(messages):
+            # Messages that wait for nothing would be one step of the event loop together.
+            await asyncio.sleep(0)
+            if gone.done():
+                return
+            if number and not await permit.holds():
+                responses.refuse(message, _UNAUTHORIZED, "the token is no longer valid, or has other scopes")
+            elif waiting.take(message):
+                responses.refuse(message, _CANCELLED, "Request cancelled")
+            else:
+                part = copy(post)
+                part.receive, part.send, part.replies, part.streams = _never, responses, replies, False
+                await handle(part, message)
+        if gone.done():
+            return
+        if responses.bodies:
+            await post.answer(200, b"[%s]" % b",".join(responses.bodies))
+        else:
+            await post.answer(202)
+        await replies.release()
+    finally:
+        gone.cancel()
+        waiting.close()
+
+
+async def _never() -> wire.Message:
+    """The body has been read, and the batch itself watches for a client that disconnects."""
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+class _Waiting:
+    """The requests of a batch whose turn has not come: until then `notifications/cancelled` is noted here."""
+
+    def __init__(self, messages: list[Any], soft: ClientState | None) -> None:
+        self._soft = soft
+        self._cancelled: set[Any] = set()
+        self._noted: dict[Any, Callable[[], None]] = {}
+        for number in (key(id_of(each)) for each in messages):
+            if soft is not None and number is not None:
+                self._noted[number] = partial(self._cancelled.add, number)
+                soft.begin(number, self._noted[number])
+
+    def take(self, message: Any) -> bool:
+        """Begin with a request; returns True if it was cancelled before."""
+        number = key(id_of(message))
+        self._end(number)
+        return number in self._cancelled
+
+    def close(self) -> None:
+        """Forget the requests that were not begun."""
+        for number in list(self._noted):
+            self._end(number)
+
+    def _end(self, number: Any) -> None:
+        if number in self._noted and self._soft is not None:
+            self._soft.end(number, self._noted.pop(number))
+
+
+class _Responses:
+    """Collects the bodies of responses instead of sending them; a notification has none."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+
+    def refuse(self, message: Any, code: int, text: str) -> None:
+        """Add the error of a request that does not run; a notification gets none."""
+        if (number := id_of(message)) is not None and "method" in message:
+            self.bodies.append(wire.error(number, code, text))
+
+    async def __call__(self, message: wire.Message) -> None:
+        """See ASGI's `send`."""
+        if body := message.get("body"):
+            self.bodies.append(body)
+
+
+class _HeldReplies(Replies):
+    """Holds the work after each response until the whole batch has been sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._answered: list[Any] = []
+
+    async def sent(self, request: Any) -> None:
+        """Note a request whose response is part of the batch."""
+        self._answered.append(request)
+
+    async def release(self) -> None:
+        """Run the work of all requests."""
+        for request in self._answered:
+            await super().sent(request)

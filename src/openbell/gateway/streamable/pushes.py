@@ -23,7 +23,7 @@ from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams, Subs
 from openbell.desk.alerts.inbox import Inbox
 from openbell.desk.events.supervision import Supervisor
 from openbell.gateway.admission import TokenCheck
-from openbell.gateway.guard.accepting import most_connections
+from openbell.gateway.guard.connections import most_connections
 from openbell.gateway.guard.limits import Claim, Slots
 from openbell.gateway.guard.refusals import GuardRefusal
 from openbell.gateway.streamable import wire

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from openbell.desk.alerts.webhooks.receiving import LARGEST, Receiver
+from openbell.desk.alerts.webhooks.service import LARGEST, Receiver
 from openbell.market.errors import OpenbellError
 from openbell.net.rates import Buckets, Rate
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from openbell.indicators.averages import wilder
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.displacement import MAX_OFFSET, beyond_the_last, shifted_later
+from openbell.indicators.lines import MAX_OFFSET, beyond_the_last, shifted_later
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 

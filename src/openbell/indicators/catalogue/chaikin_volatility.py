@@ -9,7 +9,7 @@ import numpy as np
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.displacement import shifted_later
+from openbell.indicators.lines import shifted_later
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 

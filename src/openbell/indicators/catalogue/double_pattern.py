@@ -17,10 +17,10 @@ import numpy as np
 
 from openbell.indicators.channels import Channels, Direction, Line
 from openbell.indicators.float_ties import TOLERANCE
+from openbell.indicators.lines import step_lines
 from openbell.indicators.rules import Rule, array_signals
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.step_lines import step_lines
-from openbell.indicators.swings import swings
+from openbell.indicators.windows import swings
 from openbell.market.bars import Bars, Values
 
 _NEVER = (inf, nan, nan)

@@ -11,9 +11,9 @@ from math import isnan, nan
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
+from openbell.indicators.lines import step_lines
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.step_lines import step_lines
-from openbell.indicators.swings import swings
+from openbell.indicators.windows import swings
 from openbell.market.bars import Bars
 
 RATIOS = (0.236, 0.382, 0.5, 0.618, 0.786)

@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 
 from openbell.indicators.channels import Channels, Direction, Line, Signal
-from openbell.indicators.displacement import shifted_later
+from openbell.indicators.lines import shifted_later
 from openbell.indicators.rules import LazySignals, Rule, array_signals
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.indicators.windows import highest

@@ -13,9 +13,9 @@ from math import nan
 import numpy as np
 
 from openbell.indicators.channels import Channels, Direction, Line
+from openbell.indicators.lines import step_lines
 from openbell.indicators.rules import Rule, array_signals
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.step_lines import step_lines
 from openbell.market.bars import Bars, Values
 
 SIGNALS = {"turn_up": Direction.UP, "turn_down": Direction.DOWN}

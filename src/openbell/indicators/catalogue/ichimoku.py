@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import Channels, FilledBand, Line
-from openbell.indicators.displacement import beyond_the_last, shifted_later
+from openbell.indicators.lines import beyond_the_last, shifted_later
 from openbell.indicators.spec import Indicator, LinePair, Parameter, Unit
 from openbell.indicators.windows import middle
 from openbell.market.bars import Bars, Values

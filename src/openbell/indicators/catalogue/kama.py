@@ -11,7 +11,7 @@ import numpy as np
 
 from openbell.indicators.averages import adaptive_average
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.displacement import shifted_later
+from openbell.indicators.lines import shifted_later
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars

@@ -6,8 +6,8 @@ from itertools import accumulate
 
 from openbell.indicators.averages import weighted_steps
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.regression import places
 from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import places
 from openbell.market.bars import Bars
 
 

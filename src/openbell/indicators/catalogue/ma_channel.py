@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, FilledBand, Line
-from openbell.indicators.displacement import MAX_OFFSET, shifted_later
+from openbell.indicators.lines import MAX_OFFSET, shifted_later
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.indicators.windows import window_mean
 from openbell.market.bars import Bars

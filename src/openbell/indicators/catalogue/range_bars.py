@@ -11,8 +11,8 @@ from math import inf, isnan, log, log1p, nan
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.float_ties import TOLERANCE
+from openbell.indicators.lines import step_lines
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.step_lines import step_lines
 from openbell.market.bars import Bars
 
 

@@ -7,8 +7,8 @@ close.
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, FilledBand, Line
-from openbell.indicators.regression import regression
 from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import regression
 from openbell.market.bars import Bars
 
 

@@ -17,9 +17,18 @@ from numpy.lib.stride_tricks import sliding_window_view
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.float_ties import TOLERANCE
 from openbell.indicators.profiles import Indices, control_row, value_areas
-from openbell.indicators.regression import LITTLE
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.windows import bases_of, blocks_of, distances_of, highest, joined, lowest, per_bar, total
+from openbell.indicators.windows import (
+    LITTLE,
+    bases_of,
+    blocks_of,
+    distances_of,
+    highest,
+    joined,
+    lowest,
+    per_bar,
+    total,
+)
 from openbell.market.bars import Bars, Values
 from openbell.market.session_table import Times
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import sqrt
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.regression import regression
 from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import regression
 from openbell.market.bars import Bars
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from openbell.indicators.averages import METHOD, average_by
 from openbell.indicators.catalogue.std_error import error_per_deviation
 from openbell.indicators.channels import Channels, FilledBand, Line
-from openbell.indicators.regression import regression
 from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import regression
 from openbell.market.bars import Bars
 
 

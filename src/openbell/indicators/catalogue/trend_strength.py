@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import ZERO, Channels, Line
-from openbell.indicators.regression import moments, places
 from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.windows import moments, places
 from openbell.market.bars import Bars, Values
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from openbell.indicators.channels import Channels, Direction, Segment, Signal
 from openbell.indicators.float_ties import TOLERANCE
 from openbell.indicators.spec import Indicator, Parameter
-from openbell.indicators.swings import tops
+from openbell.indicators.windows import tops
 from openbell.market.bars import Bars
 
 SIGNALS = {"swing_high": Direction.DOWN, "swing_low": Direction.UP}

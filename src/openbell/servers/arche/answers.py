@@ -18,8 +18,7 @@ from pydantic_core import from_json
 from typing_extensions import TypedDict
 
 from openbell.desk.quotes.arche.errors import STATUSES, ArcheFailed, UpstreamTooLarge, UpstreamUnreachable
-from openbell.desk.quotes.arche.port import ArcheResponse
-from openbell.desk.quotes.arche.requests import LARGEST_PAGE, MOST_TICKERS
+from openbell.desk.quotes.arche.requests import LARGEST_PAGE, MOST_TICKERS, ArcheResponse
 from openbell.market.foreign_text import one_visible_line
 from openbell.protocol.validation_messages import explain, faults_of
 from openbell.servers.arche.shapes import Bar, QuoteShape

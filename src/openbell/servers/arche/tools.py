@@ -12,7 +12,6 @@ from http import HTTPStatus
 from typing import Any
 
 from openbell.desk.quotes.arche.errors import UpstreamTooLarge, UpstreamUnreachable
-from openbell.desk.quotes.arche.port import ArcheResponse
 from openbell.desk.quotes.arche.requests import (
     API_VERSION,
     CONTRACT_VERSION,
@@ -23,6 +22,7 @@ from openbell.desk.quotes.arche.requests import (
     LIVE,
     MOST_DAYS,
     MOST_TICKERS,
+    ArcheResponse,
     Params,
 )
 from openbell.market.errors import InvalidParameter

@@ -9,8 +9,7 @@ from openbell.desk.pictures.chart_image.errors import VendorError
 from openbell.market.clock import iso
 from openbell.market.nearest import check_one_of
 from openbell.protocol.call import Call, Result
-from openbell.protocol.result_fields import mark
-from openbell.protocol.shaping import shaped
+from openbell.protocol.result_fields import mark, shaped
 from openbell.protocol.tool import NoArguments, Reads, Tool
 from openbell.servers.chart_image import shapes
 

@@ -16,8 +16,8 @@ from openbell.protocol.dialects import INVALID_PARAMS, JsonRpcDialect
 from openbell.protocol.service import Service
 from openbell.protocol.session import Scope
 from openbell.servers.chart_signals import alerts, market, signals
-from openbell.signals.coverage import NOT_COVERED
 from openbell.signals.crossing_alerts import METHOD
+from openbell.signals.crossings import NOT_COVERED
 
 SERVICE = Service(
     name="chart-signals",

@@ -93,7 +93,7 @@ async def get_storage_info(call: Call, _given: NoArguments) -> Result[shapes.Sto
         "stored_symbols": {"stocks": names[AssetClass.STOCK], "crypto": names[AssetClass.CRYPTO]},
         "series": _by_timeframe(stored),
         "total_size_mb": round(size / 1e6, 3),
-        "data_source": data_source(call.desk),
+        "data_source": data_source(call),
     }
     problems = [problem for problem in store.audit.problems() if clock is None or problem.at <= clock]
     if problems and sees_all:
@@ -132,7 +132,7 @@ async def get_capabilities(call: Call, _given: NoArguments) -> Result[shapes.Cap
         "indicators": ["EMA9", "SMA10", "MACD(12,26,9)", "RSI14", "BB(20,2)"],
         "timeframes": list(shapes.TIMEFRAMES),
         "asset_types": ["stocks", "crypto"],
-        "data_source": data_source(call.desk),
+        "data_source": data_source(call),
         "storage": "parquet",
         "max_bars_in_memory": 3000,
     }

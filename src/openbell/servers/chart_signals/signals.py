@@ -21,8 +21,7 @@ from openbell.market.errors import (
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.timeframes import Timeframe, name_of, parse_timeframe
 from openbell.protocol.call import Basis, Call, Result, on_bars
-from openbell.protocol.result_fields import stated
-from openbell.protocol.shaping import shaped
+from openbell.protocol.result_fields import shaped, stated
 from openbell.protocol.tool import Arguments, Reads, Tool
 from openbell.servers.chart_signals import shapes
 from openbell.signals.crossings import NEEDED, SignalSnapshot

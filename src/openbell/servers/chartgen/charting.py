@@ -114,8 +114,7 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
     from openbell.charts.look import Look
     from openbell.charts.payload import series, summary
     from openbell.charts.styles import parse_styled
-    from openbell.charts.time_axis import unused_zone_note
-    from openbell.charts.zones import zone_called
+    from openbell.charts.time_axis import unused_zone_note, zone_called
     from openbell.desk.pictures.charts import title_of
 
     check_one_of("format", given.format, shapes.FORMATS)

@@ -15,8 +15,7 @@ from typing import Any
 
 from openbell.market.clock import iso
 from openbell.market.errors import StoreError, StoreTimeout, StoreUnreachable
-from openbell.net.blocking import BlockingClient
-from openbell.net.http import HttpFailed, HttpFault, RequestBounds
+from openbell.net.http import BlockingClient, HttpFailed, HttpFault, RequestBounds
 from openbell.net.response import Response
 from openbell.stores import call_outages
 from openbell.stores.failure_causes import cause_of

@@ -24,10 +24,10 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from openbell.market.errors import SettingsError, StoreError, StoreTimeout
-from openbell.stores.fair_queue import CALLER, FairQueue
 from openbell.stores.records import failures, postgres_transactions
 from openbell.stores.records import schema as schemas
 from openbell.stores.records.postgres_transactions import CommitListener, announce
+from openbell.stores.threads import CALLER, FairQueue
 
 T = TypeVar("T")
 _DROP_TRIES = 3

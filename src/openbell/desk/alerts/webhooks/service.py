@@ -1,16 +1,26 @@
-"""Adding, listing and removing a principal's webhooks, and the deliveries that were given up."""
+"""A principal's webhooks: adding, listing and removing them, deliveries that were given up, and requests that come in.
+
+What an inbound request says becomes an entry of its owner's inbox, cleaned and bounded. It is never an order. The body is a
+JSON object, or text. The secret is its field `secret` or its first line, unless a header brings it: TradingView cannot set
+headers. Everything in the body comes from outside: the entry names its origin, says that it is not trusted, has none of the
+fields of a fired alert, and nothing acts on it.
+"""
 
 from __future__ import annotations
 
+import hmac
+import json
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter, NoSuchWebhook, Refused
+from openbell.market.foreign_text import without_invisible
 from openbell.market.instruments import parse
 from openbell.net.addresses import parse_target
 from openbell.stores.records import webhooks as queries
@@ -140,3 +150,123 @@ class WebhookService:
 def hash_of(secret: str) -> str:
     """Returns the form in which the secret of an inbound webhook is stored."""
     return sha256(secret.encode(errors="replace")).hexdigest()
+
+
+LARGEST = 16_384
+"""Bytes of a body."""
+REPEAT_SECONDS = 60.0
+"""How long an identical body is not recorded again."""
+LONGEST_MESSAGE, LONGEST_VALUE, LONGEST_NAME, MOST_FIELDS = 4_000, 500, 60, 32
+_LARGEST_NUMBER = 1e18
+SOURCE = "webhook"
+"""`source` of an entry of the inbox that an inbound webhook has made; fired alerts have none."""
+_NOBODY = hash_of(secrets.token_hex())
+"""Compared with if there is no such webhook: finding out takes as long as for one that exists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A body, parsed."""
+
+    secret: str
+    fields: Mapping[str, Any]
+    """Without the secret."""
+    text: str | None = None
+    """All of a body that is text."""
+
+    def without_secret(self) -> Mapping[str, Any]:
+        """Returns the fields of a body that brings no secret: the first line of a text is then a part of the message."""
+        return self.fields if self.text is None else _message(self.text)
+
+
+def parse_body(body: bytes) -> Message:
+    """Returns the secret and the fields of a body: a JSON object, or text whose first line is the secret."""
+    text = body.decode("utf-8", errors="replace").removeprefix("\ufeff")
+    try:
+        found = json.loads(text, parse_constant=_no_number)
+        if isinstance(found, dict):
+            secret = found.pop("secret", "")
+            kept = [(clean(name, LONGEST_NAME), value) for name, value in list(found.items())[:MOST_FIELDS]]
+            fields = {name: _value(name, value) for name, value in kept if name}
+            return Message(secret if isinstance(secret, str) else "", fields)
+    except (ValueError, RecursionError):
+        pass  # not JSON, or nested too deeply
+    first, _, rest = text.partition("\n")
+    return Message(first.strip(), _message(rest), text)
+
+
+def _message(text: str) -> Mapping[str, Any]:
+    cleaned = clean(text, LONGEST_MESSAGE)
+    return {"message": cleaned} if cleaned else {}
+
+
+def clean(text: str, longest: int) -> str:
+    """Returns a text without characters that are not seen, cut to a length."""
+    return without_invisible(text).strip()[:longest]
+
+
+def _no_number(_name: str) -> None:
+    """NaN and infinities, which TradingView writes for values that it does not have, become null."""
+
+
+def _value(name: str, value: Any) -> Any:
+    """Returns a field as it is kept: numbers and flags as they are, texts cleaned, lists and objects as JSON text."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return value if abs(value) < _LARGEST_NUMBER else clean(str(value), LONGEST_VALUE)
+    if not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False)
+    return clean(value, LONGEST_MESSAGE if name == "message" else LONGEST_VALUE)
+
+
+def entry_of(webhook: Webhook, fields: Mapping[str, Any], at: float) -> dict[str, Any]:
+    """Returns the entry of a request. What the sender wrote is a value in it, never a name."""
+    return {
+        "alert_id": f"in_{secrets.token_hex(8)}",
+        "source": SOURCE,
+        "webhook": webhook.name,
+        "trusted": False,
+        "triggered_at": iso(at),
+        "fields": [{"name": name, "value": value} for name, value in fields.items()],
+    }
+
+
+class Receiver:
+    """Puts what arrives at inbound webhooks into the inboxes of their owners."""
+
+    def __init__(self, records: Records, webhooks: WebhookService, now: Callable[[], float] = time.time) -> None:
+        self._records = records
+        self._webhooks = webhooks
+        self._now = now
+
+    @property
+    def active(self) -> bool:
+        """Whether this desk receives: only at the present, and only if it may write."""
+        return self._webhooks.active
+
+    async def receive(self, webhook_id: str, offered: Iterable[str], body: bytes) -> bool:
+        """Record a request; returns False if the id is unknown or no secret fits, without telling which.
+
+        `offered` are secrets from headers. An identical body within a minute is accepted and not recorded again.
+        """
+        message = parse_body(body)
+
+        def find(view: View) -> Webhook | None:
+            return queries.inbound(view, webhook_id)
+
+        webhook = await self._records.read(find)
+        expected = _NOBODY if webhook is None else webhook.secret
+        fits = [hmac.compare_digest(hash_of(each), expected) for each in (*offered, message.secret)]
+        if webhook is None or not any(fits):
+            return False
+        fields = message.fields if fits[-1] else message.without_secret()
+        digest, now = sha256(body).hexdigest(), self._now()
+
+        def work(journal: Journal) -> None:
+            # It may have been removed since.
+            if find(journal.view) and not queries.is_repeated(journal.view, webhook.id, digest, now, REPEAT_SECONDS):
+                queries.deliver_to_inbox(journal, webhook.principal, entry_of(webhook, fields, journal.at))
+
+        await self._records.write(work)
+        return True

@@ -1,6 +1,9 @@
 """Restores a backup: checks every file, builds the home beside the old one, checks ledgers and bars, then renames it.
 
 A restore makes no user, token or consent valid that the operator has removed since.
+
+A home that is a mount point cannot be renamed: its entries are replaced. While they are moved, the home has a file that
+names the step. Every command refuses such a home; the next restore puts the old entries back before it begins.
 """
 
 from __future__ import annotations
@@ -18,11 +21,12 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
-from openbell.desk.operations.backup import contents, mounted
+from openbell.desk.operations.backup import contents
 from openbell.desk.operations.backup.contents import Manifest, Market
 from openbell.desk.orders.halt_file import HALT_FILE, HaltFile
 from openbell.desk.settings import Settings
 from openbell.desk.settings.access import FILE
+from openbell.desk.settings.reading import RESTORING
 from openbell.market.clock import SystemClock
 from openbell.market.errors import Refused, StoreError
 from openbell.stores.folders import sync_folder
@@ -94,7 +98,7 @@ def restore(
     building = _building(home)
     done = Restored(found)
     try:
-        for left in (*home.parent.glob(f"{home.name}.restoring-*"), *home.glob(mounted.BUILDING)):
+        for left in (*home.parent.glob(f"{home.name}.restoring-*"), *home.glob(BUILDING)):
             shutil.rmtree(left)
         building.mkdir(mode=0o700)
         _copy(folder, building, found, advance)
@@ -143,7 +147,7 @@ def _refuse(home: Path, folder: Path, *, replaces: bool) -> None:
         return
     if not home.is_dir():
         raise Refused(f"{home} is not a folder")
-    if (mounted.entries(home) if mounted.is_mount(home) else any(home.iterdir())) and not replaces:
+    if (entries(home) if is_mount(home) else any(home.iterdir())) and not replaces:
         raise Refused(f"the home {home} is not empty: --replace keeps it aside, or set OPENBELL_HOME to a new folder")
     for database in contents.databases_of(home):
         if is_in_use(database):
@@ -172,8 +176,8 @@ def _check_files(folder: Path, found: Manifest) -> None:
 
 def _building(home: Path) -> Path:
     """The folder in which the new home is built: on the same disk, so that it can be renamed."""
-    if mounted.is_mount(home):
-        return home / mounted.BUILDING
+    if is_mount(home):
+        return home / BUILDING
     return home.with_name(f"{home.name}.restoring-{os.getpid()}")
 
 
@@ -261,8 +265,8 @@ def _head_of(path: Path) -> Head | None:
 def _put_in_place(home: Path, building: Path, done: Restored) -> None:
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     if building.parent == home:
-        aside = _unused(home / f"{mounted.ASIDE}{stamp}")
-        done.aside = mounted.replace_entries(home, building, aside)
+        aside = _unused(home / f"{ASIDE}{stamp}")
+        done.aside = replace_entries(home, building, aside)
         return
     if home.exists() and any(home.iterdir()):
         done.aside = _unused(home.with_name(f"{home.name}.before-restore-{stamp}"))
@@ -332,3 +336,94 @@ def _read(path: Path) -> AccessCopy:
 
 def _besides(mine: dict[str, str], others: dict[str, str]) -> dict[str, str]:
     return {key: name for key, name in mine.items() if key not in others}
+
+
+BUILDING = ".restoring"
+"""The folder in which the new home is built."""
+ASIDE = "before-restore-"
+"""How the folder of the old entries begins."""
+_SYSTEM = "lost+found"
+_OUT, _IN = "out", "in"
+
+
+def is_mount(home: Path) -> bool:
+    """Returns True if a file system is mounted at the home, or a folder of the same file system (a bind mount)."""
+    if home.is_mount():
+        return True
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:  # not on every system
+        return False
+    escaped = "".join(f"\\{ord(each):03o}" if each in " \t\n\\" else each for each in str(home.resolve()))
+    return any(line.split(" ")[4] == escaped for line in lines)
+
+
+def entries(home: Path) -> list[Path]:
+    """The entries of a home, without those of the disk and of earlier restores."""
+    others = {RESTORING, BUILDING, _SYSTEM}
+    return sorted(each for each in home.iterdir() if each.name not in others and not each.name.startswith(ASIDE))
+
+
+def replace_entries(home: Path, building: Path, aside: Path) -> Path | None:
+    """Put the entries of a complete folder in place of those of the home, which go into the new folder `aside`.
+
+    Returns that folder; None if there were none.
+
+    Raises `OSError`; the old entries are in place then.
+    """
+    aside.mkdir(mode=0o700)
+    try:
+        _note(home, _OUT, aside)
+        _move(home, entries(home), aside)
+        _note(home, _IN, aside)
+        _move(building, sorted(building.iterdir()), home)
+    except OSError:
+        take_back(home)
+        raise
+    (home / RESTORING).unlink()
+    sync_folder(home)
+    if any(aside.iterdir()):
+        return aside
+    aside.rmdir()
+    return None
+
+
+def take_back(home: Path) -> bool:
+    """Put the old entries back if a restore was killed while it moved them. Returns True then. Raises `OSError`."""
+    try:
+        step, _, name = (home / RESTORING).read_text(encoding="utf-8").strip().partition(" ")
+    except FileNotFoundError:
+        return False
+    aside = home / name
+    if step == _IN:
+        for each in entries(home):
+            # A halt that was set meanwhile stays.
+            if each.name == HALT_FILE and not (aside / HALT_FILE).exists():
+                continue
+            shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
+        _note(home, _OUT, aside)  # what is in the home from now on is old
+    _move(aside, sorted(aside.iterdir()), home)
+    aside.rmdir()
+    shutil.rmtree(home / BUILDING, ignore_errors=True)
+    (home / RESTORING).unlink()
+    sync_folder(home)
+    return True
+
+
+def _note(home: Path, step: str, aside: Path) -> None:
+    """Store durably which step has begun."""
+    partial = home / BUILDING / RESTORING
+    partial.parent.mkdir(exist_ok=True, mode=0o700)
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(f"{step} {aside.name}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(home / RESTORING)
+    sync_folder(home)
+
+
+def _move(source: Path, found: list[Path], target: Path) -> None:
+    for each in found:
+        each.rename(target / each.name)
+    for folder in (target, source):
+        sync_folder(folder)

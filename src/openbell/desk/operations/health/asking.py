@@ -13,7 +13,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from openbell.desk.operations.health import machine
 from openbell.desk.operations.health.report import (
     DEGRADED,
     DOWN,
@@ -23,7 +22,9 @@ from openbell.desk.operations.health.report import (
     HealthFigures,
     HealthPart,
     HealthSnapshot,
+    free_bytes,
     read_payload,
+    versions,
 )
 from openbell.desk.orders.halt_file import HALT_FILE, HaltFile
 from openbell.desk.quotes.arche import gateway_file
@@ -94,5 +95,5 @@ def _down(home: Path, text: str) -> HealthSnapshot:
 
 
 def _report(home: Path, state: str, text: str, parts: dict[str, HealthPart]) -> HealthSnapshot:
-    figures = HealthFigures(free_bytes=machine.free_bytes(home)).with_halt(HaltFile(home / HALT_FILE).read())
-    return HealthSnapshot(state, text, iso(int(time.time())), str(home), machine.versions(), None, parts, figures)
+    figures = HealthFigures(free_bytes=free_bytes(home)).with_halt(HaltFile(home / HALT_FILE).read())
+    return HealthSnapshot(state, text, iso(int(time.time())), str(home), versions(), None, parts, figures)

@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from openbell.desk.events.checks import TIMEOUT, Check, Checks, Outage, in_own_thread, see_error
 from openbell.desk.events.supervision import Supervisor, WorkState, WorkStatus
-from openbell.desk.operations.health import machine
 from openbell.desk.operations.health.report import (
     DEGRADED,
     FAILING,
+    LOW_SPACE,
     OFF,
     WORKING,
     HealthFigures,
     HealthPart,
     HealthSnapshot,
+    free_bytes,
+    resident_bytes,
+    versions,
 )
 from openbell.market.clock import iso
 from openbell.market.errors import OpenbellError
@@ -114,7 +117,7 @@ class DeskHealth:
             text=text,
             at=iso(int(time.time())),
             home=str(self._sources.settings.home),
-            versions=machine.versions(),
+            versions=versions(),
             process=os.getpid(),
             parts=parts,
             figures=figures,
@@ -197,7 +200,7 @@ class DeskHealth:
 
     def _low_space(self, figures: HealthFigures) -> HealthPart | None:
         free = figures.free_bytes
-        low = free is not None and free < machine.LOW_SPACE
+        low = free is not None and free < LOW_SPACE
         return self._failing(_SPACE, f"{free or 0:,} bytes are free on the disk of the home" if low else None)
 
     # Figures
@@ -215,8 +218,8 @@ class DeskHealth:
             ledger_head=found.head,
             webhooks_waiting=found.waiting,
             webhooks_dead=found.dead,
-            free_bytes=machine.free_bytes(sources.settings.home),
-            resident_bytes=machine.resident_bytes(),
+            free_bytes=free_bytes(sources.settings.home),
+            resident_bytes=resident_bytes(),
         ).with_halt(sources.halt_file().read() or found.halted)
 
     def _lag(self) -> float | None:

@@ -1,6 +1,6 @@
 """The vendor of chart images (chart-img.com): its API, its documentation, and its exchanges and symbols.
 
-`vendor` is the client of the API: `http` bounds what a response may cost, `answers` and `words` read it. `http` and
-`day_count` keep requests within the plan. `documentation` fetches and caches the page that `page_facts` reads,
-completed by `catalogue_documentation`. `directory` lists exchanges and symbols.
+`vendor` is the client of the API: `http` bounds what a response may cost, `answers` and `words` read it. Both keep
+requests within the plan. `documentation` fetches, caches and completes the page that `page_facts` reads. `directory`
+lists exchanges and symbols.
 """

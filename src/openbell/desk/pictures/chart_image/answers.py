@@ -21,7 +21,7 @@ from openbell.desk.pictures.chart_image.errors import (
     VendorRefused,
 )
 from openbell.desk.pictures.chart_image.words import clean, moment_of, parse_json, problems_of, words_of
-from openbell.desk.quotes.arche.port import TRUTH
+from openbell.desk.quotes.arche.requests import TRUTH
 from openbell.net import rates
 from openbell.net.addresses import is_loopback
 from openbell.net.response import Response

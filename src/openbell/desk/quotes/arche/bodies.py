@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from openbell.desk.quotes.arche.errors import STATUSES, ApiFault
-from openbell.desk.quotes.arche.port import AnswerFacts, ArcheResponse
-from openbell.desk.quotes.arche.requests import Missing
+from openbell.desk.quotes.arche.requests import AnswerFacts, ArcheResponse, Missing
 
 JSON = "application/json"
 _SHOWN = 10

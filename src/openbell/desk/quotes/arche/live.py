@@ -11,9 +11,8 @@ from typing import Any
 from openbell.desk.bars.facts import bar_facts, stored_instead
 from openbell.desk.bars.latest_price import day_volume, price_of
 from openbell.desk.bars.service import BarService
-from openbell.desk.quotes.arche.pages import decimal_text
-from openbell.desk.quotes.arche.port import AnswerFacts
-from openbell.desk.quotes.arche.requests import Missing
+from openbell.desk.quotes.arche.historical import decimal_text
+from openbell.desk.quotes.arche.requests import AnswerFacts, Missing
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import iso
 from openbell.market.errors import UnknownSymbol

@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING
 from openbell.desk.events.checks import Check, Checks
 from openbell.desk.quotes.arche import bodies
 from openbell.desk.quotes.arche.errors import ApiFault
-from openbell.desk.quotes.arche.port import ArcheResponse
-from openbell.desk.quotes.arche.requests import HEALTH, HISTORICAL, LIVE, Missing, Params, read_historical, read_live
+from openbell.desk.quotes.arche.requests import (
+    HEALTH,
+    HISTORICAL,
+    LIVE,
+    ArcheResponse,
+    Missing,
+    Params,
+    read_historical,
+    read_live,
+)
 from openbell.market.errors import OpenbellError
 
 if TYPE_CHECKING:

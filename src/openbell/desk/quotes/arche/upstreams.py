@@ -9,19 +9,16 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from openbell.desk.quotes.arche import gateway_file
 from openbell.desk.quotes.arche.errors import UpstreamTooLarge, UpstreamUnreachable
 from openbell.desk.quotes.arche.gateway_file import GatewayFile, fingerprint
 from openbell.desk.quotes.arche.local import LocalParts, LocalUpstream
-from openbell.desk.quotes.arche.port import TRUTH, ArcheResponse
-from openbell.desk.quotes.arche.requests import HEALTH, Params
+from openbell.desk.quotes.arche.requests import HEALTH, TRUTH, ArcheResponse, Params
+from openbell.desk.settings import Settings
 from openbell.market.errors import OpenbellError, Refused
 from openbell.net.http import HttpClient, HttpFailed, HttpFault, RequestBounds
-
-if TYPE_CHECKING:
-    from openbell.desk.settings import Settings
 
 log = logging.getLogger(__name__)
 

@@ -6,34 +6,29 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from openbell.backtest.rules import Setup
+from openbell.desk.bars.service import BarService
+from openbell.desk.bars.watchlist import WatchlistFile
+from openbell.desk.events.hub import Hub
+from openbell.desk.events.supervision import FailingUnits, Supervisor
 from openbell.desk.research.strategies.background_search import BackgroundSearch, SearchServices
 from openbell.desk.research.strategies.catalogue import Catalogue
 from openbell.desk.research.strategies.figures import FigureService
 from openbell.desk.research.strategies.following import StrategyFollower
-from openbell.desk.research.strategies.history import PerformanceService
 from openbell.desk.research.strategies.searching import SearchService
 from openbell.desk.research.strategies.specs import SpecService, canonical_named
-from openbell.desk.research.strategies.strategy_advice import AdviceServices, StrategyAdvice
+from openbell.desk.research.strategies.strategy_advice import AdviceServices, PerformanceService, StrategyAdvice
 from openbell.desk.research.workers import Workers
+from openbell.desk.settings import Settings
 from openbell.desk.settings.principals import Quota
 from openbell.market.bars import Bars
-from openbell.market.clock import iso
+from openbell.market.clock import Clock, iso
 from openbell.market.errors import StoreTimeout, StoreUnreachable
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import SHORT, Timeframe, name_of
+from openbell.stores.records.records import Records
 from openbell.strategies.spec import Number, Spec
-
-if TYPE_CHECKING:
-    from openbell.desk.bars.service import BarService
-    from openbell.desk.bars.watchlist import WatchlistFile
-    from openbell.desk.events.hub import Hub
-    from openbell.desk.events.supervision import FailingUnits, Supervisor
-    from openbell.desk.settings import Settings
-    from openbell.market.clock import Clock
-    from openbell.stores.records.records import Records
 
 _CASH = 10_000.0
 

@@ -24,9 +24,9 @@ from openbell.desk.research.strategies.specs import KnownSpec
 from openbell.desk.research.workers import Workers
 from openbell.market.errors import DataError, Refused, UnknownSymbol
 from openbell.market.series import Series
-from openbell.stores.fair_queue import CALLER
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.records import Records
+from openbell.stores.threads import CALLER
 from openbell.strategies.consensus import Action, Vote
 from openbell.strategies.implementations import Implementation, ImplementationStatus
 

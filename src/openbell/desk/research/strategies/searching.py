@@ -27,12 +27,12 @@ from openbell.desk.research.strategies.specs import KnownSpec, SpecService, cano
 from openbell.desk.research.workers import Workers
 from openbell.market.errors import Refused
 from openbell.market.series import Series
-from openbell.stores.fair_queue import CALLER
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.snapshot import View
 from openbell.stores.records.strategies import EVERYONE
+from openbell.stores.threads import CALLER
 from openbell.strategies.implementations import Implementation, ImplementationStatus
 
 _MORE_HISTORY = 0.2

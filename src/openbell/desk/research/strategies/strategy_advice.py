@@ -1,4 +1,4 @@
-"""What strategies advise about a symbol now: rankings, single signals and the consensus."""
+"""What strategies advise about a symbol now: rankings, single signals the consensus; and what strategies have earned."""
 
 from __future__ import annotations
 
@@ -6,14 +6,25 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from openbell.backtest.outcome import Period, period_of
+from openbell.backtest.rules import Setup
 from openbell.backtest.search import FEWEST_BARS
 from openbell.desk.bars.facts import bar_facts
 from openbell.desk.bars.service import BarService
 from openbell.desk.research.strategies.figures import FigureService, StrategyFigures, is_outdated, vote_of
 from openbell.desk.research.strategies.searching import SearchService
-from openbell.desk.research.strategies.series_bars import SEARCHED, bars_since, is_current, newest_bars, series_named
+from openbell.desk.research.strategies.series_bars import (
+    SEARCHED,
+    SeriesBars,
+    bars_since,
+    is_current,
+    newest_bars,
+    series_named,
+)
 from openbell.desk.research.strategies.specs import KnownSpec, SpecService
+from openbell.desk.research.workers import Workers
 from openbell.market.bars import closed_at
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, OpenbellError, UnknownSymbol
@@ -24,7 +35,14 @@ from openbell.market.series import Series
 from openbell.market.timeframes import SHORT, name_of
 from openbell.stores.records.strategies import EVERYONE
 from openbell.strategies.consensus import Consensus, consensus_of
-from openbell.strategies.errors import NoActiveStrategies, NoSignal, NoStrategies, UnknownSpec, UnknownStrategy
+from openbell.strategies.errors import (
+    NoActiveStrategies,
+    NoPerformance,
+    NoSignal,
+    NoStrategies,
+    UnknownSpec,
+    UnknownStrategy,
+)
 from openbell.strategies.implementations import Implementation, ImplementationStatus, one_of_each
 
 METRICS = ("sharpe", "accuracy", "return")
@@ -362,3 +380,49 @@ def outdated_note(count: int) -> str:
     if not count:
         return ""
     return f"the bars of {count} strategies have changed: they are being judged again, and have no vote until then"
+
+
+MONTHS = {"1m": 1, "3m": 3, "6m": 6, "1y": 12}
+PERIODS = ("1w", *MONTHS)
+_WEEK = 7 * 86400
+
+
+class PerformanceService:
+    """Periods of strategies."""
+
+    def __init__(self, bars: BarService, workers: Workers, setup: Setup) -> None:
+        self._bars = bars
+        self._workers = workers
+        self._setup = setup
+
+    async def of(self, strategy: Ranked, period: str) -> tuple[Period, SeriesBars]:
+        """Returns what a strategy has earned in a period up to now. Raises `NoPerformance` if it did not trade."""
+        made = strategy.implementation
+        stretch = await bars_since(self._bars, series_named(made.symbol, made.timeframe), made.first)
+        start = _start(self._bars.clock.epoch(), period)
+        found = await self._workers.run(
+            period_of, strategy.known.spec, made.parameters, stretch.bars, self._setup, start
+        )
+        if not found.closed:
+            raise NoPerformance(
+                f"{strategy.known.spec.name} has closed no trade of {made.symbol} in the last {period}; a longer period "
+                "may have some",
+                strategy_id=made.id,
+                period=period,
+            )
+        return found, stretch
+
+
+def _start(now: float, period: str) -> int:
+    """Returns the start of a period that ends now: a week, or calendar months, before."""
+    if period == "1w":
+        return int(now) - _WEEK
+    then = datetime.fromtimestamp(now, UTC)
+    months = then.year * 12 + then.month - 1 - MONTHS[period]
+    year, month = divmod(months, 12)
+    day = then.day
+    while True:  # 31 May minus three months is 28 February
+        try:
+            return int(then.replace(year=year, month=month + 1, day=day).timestamp())
+        except ValueError:
+            day -= 1
