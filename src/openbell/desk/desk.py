@@ -154,7 +154,8 @@ class Desk:
                 events.BARS: lambda: watching.BarSource(self.bars),
                 events.RECORDS: lambda: watching.RecordSource(self.trading.records),
                 events.WATCHLIST: lambda: watching.WatchlistSource(self.watchlist),
-            }
+            },
+            self.supervisor,
         )
 
     @cached_property
