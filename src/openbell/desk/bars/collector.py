@@ -40,6 +40,7 @@ from openbell.market.lookback import lookback_start
 from openbell.market.provenance import Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
+from openbell.net.rates import backoff
 from openbell.stores.port import Lease, Loss, Span
 
 log = logging.getLogger(__name__)
@@ -201,7 +202,7 @@ class Collector:
                 self._set_state(feed, WorkState.FAILED, f"{why}; the log has the trace")
             failures = 0 if self.status.batches > before else failures
             self.status.reconnects += 1
-            pause = min(_LONGEST_PAUSE, 2.0**failures) * self._pause.uniform(0.5, 1.0)
+            pause = backoff(failures, self._pause.random(), first=1.0, longest=_LONGEST_PAUSE)
             failures += 1
             log.warning("%s; trying again in %.1f s", why, pause)
             await self._rest(pause)
