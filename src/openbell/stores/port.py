@@ -177,7 +177,7 @@ class Versions(Protocol):
         """Returns a value that differs after every write to the store, by this or another process; cheap to call."""
 
     def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
-        """The series whose bars may have changed since their versions, found for many at once.
+        """The series whose bars may have changed since their versions, found for many at once; cheap to call.
 
         Every series for which `changed_since` returns a time is among them; others may be.
         """

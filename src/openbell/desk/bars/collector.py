@@ -133,7 +133,7 @@ class Collector:
 
     async def _check(self) -> None:
         try:
-            await check_stored(self._bars, self._watchlist.read().instruments)
+            await check_stored(self._bars, (await self._watchlist.current()).instruments)
         except Exception:  # bars are collected all the same
             log.exception("the stored bars were not checked")
         self._checked = True
@@ -141,7 +141,7 @@ class Collector:
     async def _collect(self, lease: Lease) -> None:
         """Collect from every feed; start over after each edit of the watchlist."""
         while True:
-            instruments = self._watched()
+            instruments = await self._watched()
             self.status.watched = len(instruments)
             self._states = {}
             # Each feed by itself: one that fails must not keep the others waiting.
@@ -225,8 +225,8 @@ class Collector:
         self._unknown.add(str(error.details["symbol"]))
         self.status.watched -= 1
 
-    def _watched(self) -> list[Instrument]:
-        watchlist = self._watchlist.read()
+    async def _watched(self) -> list[Instrument]:
+        watchlist = await self._watchlist.current()
         if watchlist != self._read:
             self._read = watchlist
             self._unknown.clear()
@@ -268,7 +268,7 @@ class Collector:
 
     async def _wait_for_edit(self) -> None:
         with self._hub.listen(WatchlistChanged) as edited:
-            while self._watchlist.read() == self._read:
+            while await self._watchlist.current() == self._read:
                 await edited.wait()
 
     async def _stream(self, feed: Feed, instruments: Sequence[Instrument], since: int, lease: Lease) -> None:

@@ -142,7 +142,7 @@ class HistoryFetcher:
         return min(end, published(series.instrument, series.timeframe, native, now))
 
     def gaps(self, series: Series, span: Span) -> list[Span]:
-        """Returns what the feed could still deliver of a span by now."""
+        """Returns what the feed could still deliver of a span by now. It may block."""
         reach = self.reach(series)
         if reach is None:
             return []
@@ -189,7 +189,8 @@ class HistoryFetcher:
         if source is None:
             return None
         newest = self.complete(series, int(self._clock.epoch()))
-        for gap in _pieces(self.gaps(series, span), CHUNK * series.timeframe.seconds):
+        gaps = await self._threads.run(self.gaps, series, span)
+        for gap in _pieces(gaps, CHUNK * series.timeframe.seconds):
             if time.monotonic() < self._silent.get((series, gap.start), 0.0):
                 continue
             try:

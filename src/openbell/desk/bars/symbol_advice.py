@@ -39,11 +39,9 @@ class SymbolAdvice:
 
     def hint_of_lists(self, symbol: str) -> str:
         """Returns what `hint` does from the watchlist and the feed's list alone."""
-        listed = [each for each in self._listed() if self._bars().feed.supports(each)]
+        feed = self._bars().feed
+        listed = [each for each in (*self._watchlist.read().instruments, *feed.listed()) if feed.supports(each)]
         return _asked(symbol, nearest_symbols(symbol, listed)[:_SHOWN])
-
-    def _listed(self) -> list[Instrument]:
-        return [*self._watchlist.read().instruments, *self._bars().feed.listed()]
 
     async def hint(self, symbol: str, not_covered: Mapping[AssetClass, str] | None = None) -> str:
         """Returns "; did you mean 'BTC/USD' or 'BTC/USDT'?"; "" if no symbol is near."""
@@ -51,7 +49,7 @@ class SymbolAdvice:
         with suppress(OpenbellError):  # the store cannot be read: the error is told without suggestions
             bars = self._bars()
             stored = {series.instrument for series in await bars.threads.run(bars.store.stored)}
-            known = [*self._listed(), *sorted(stored)]
+            known = [*(await self._watchlist.current()).instruments, *bars.feed.listed(), *sorted(stored)]
             near = nearest_symbols(symbol, known, _TRIED)
             if not near:  # in a thread, because loading the names takes half a second the first time
                 near = await bars.threads.run(_by_name, symbol, known)

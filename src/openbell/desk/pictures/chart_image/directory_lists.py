@@ -111,7 +111,7 @@ def search(symbols: Iterable[Symbol], text: str) -> list[Symbol]:
 
 async def known_instruments(bars: BarService, watchlist: WatchlistFile) -> list[Instrument]:
     """Returns the instruments that are watched, stored, or well known and delivered by the feed."""
-    watched = dict.fromkeys(watchlist.read().instruments)
+    watched = dict.fromkeys((await watchlist.current()).instruments)
     stored = await bars.threads.run(bars.store.stored)
     others = dict.fromkeys([*(series.instrument for series in stored), *LISTINGS])
     return [*watched, *[each for each in others if each not in watched and await bars.known(each)]]
