@@ -324,7 +324,7 @@ class BarStore(Protocol):
         """How many bars of a timeframe, made of the bars of `series`, had closed at `end`."""
 
     def gaps(self, series: Series, span: Span) -> list[Span]:
-        """The parts of `span` that no write has covered."""
+        """The parts of `span` that no write has covered; cheap to call but for the first time with a series."""
 
     def stored(self) -> list[Series]:
         """The series that have bars, sorted."""
