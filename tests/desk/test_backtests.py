@@ -135,6 +135,20 @@ def test_a_backtest_that_took_too_long_computes_no_further_indicator(monkeypatch
     asyncio.run(main())
 
 
+def test_a_timeout_inside_of_a_job_is_not_reported_as_that_of_backtests() -> None:
+    class TimesOut:
+        def run(self, _progress: Progress | None = None) -> None:
+            raise TimeoutError("a socket")
+
+    async def main() -> None:
+        backtester = LocalBacktester(60)
+        with pytest.raises(TimeoutError, match="a socket"):
+            await backtester.run(TimesOut())
+        await backtester.close()
+
+    asyncio.run(main())
+
+
 def test_a_job_in_this_process_does_not_block_the_event_loop() -> None:
     async def main() -> float:
         backtester, longest, last = LocalBacktester(0), 0.0, time.monotonic()

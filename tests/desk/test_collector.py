@@ -281,6 +281,27 @@ def test_a_stream_that_always_breaks_at_once_is_tried_less_and_less_often(
     asyncio.run(main())
 
 
+def test_a_feed_that_is_away_for_a_day_is_still_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pause of 2 to the power of 1,024 seconds is too large for a float."""
+    pauses: list[float] = []
+
+    async def rest(seconds: float) -> None:
+        pauses.append(seconds)
+        await asyncio.sleep(0)
+
+    async def main() -> None:
+        monkeypatch.setattr(Collector, "_rest", staticmethod(rest))
+        monkeypatch.setattr(Collector, "_catch_up", away)
+        async with collecting(tmp_path, ScriptedFeed(), HandClock(NOW + 90)):
+            await until(lambda: len(pauses) > 1_100, "the attempts of a day")
+        assert 30 <= pauses[-1] <= 60
+
+    async def away(*_given: object) -> int:
+        raise FeedUnavailable("away")
+
+    asyncio.run(main())
+
+
 def test_a_store_that_fails_for_a_while_does_not_end_the_collector(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

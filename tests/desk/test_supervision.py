@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from openbell.desk.alerts.connection_subscriptions import ConnectionSubscriptions
 from openbell.desk.desk import Desk
+from openbell.desk.event_sources import BarSource
 from openbell.desk.events import supervision
+from openbell.desk.events.hub import BarsClosed, WatchlistChanged
 from openbell.desk.events.supervision import FailingUnits, Supervisor, WorkState, WorkStatus, first_failure
 from openbell.desk.settings import load
 from openbell.market.errors import FeedUnavailable, SettingsError
+from openbell.market.timeframes import Timeframe
+from openbell.signals.crossing_alerts import CONDITIONS, CrossingAlert, CrossingRequest, CrossingSubscription
 from tests.waiting import PATIENCE, until
 
 
@@ -76,6 +81,27 @@ def test_work_whose_own_task_was_cancelled_by_something_else_does_not_end_in_sil
         work.cancel()
         with pytest.raises(asyncio.CancelledError):
             await work
+
+    asyncio.run(main())
+
+
+def test_work_that_fails_all_night_is_still_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pause of 2 to the power of 1,024 seconds is too large for a float."""
+    monkeypatch.setattr(supervision, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(supervision.log, "exception", lambda *_: None)
+
+    async def main() -> None:
+        supervisor, begun = Supervisor(), 0
+
+        async def fails() -> None:
+            nonlocal begun
+            begun += 1
+            raise RuntimeError
+
+        supervisor.background("work", fails)
+        await until(lambda: begun > 1_100 or not supervisor.statuses(), "the failures of a night")
+        assert supervisor.statuses()["work"].state is not WorkState.WAITING
+        await supervisor.close()
 
     asyncio.run(main())
 
@@ -149,17 +175,65 @@ def test_health_shows_work_that_has_failed(tmp_path: Path, monkeypatch: pytest.M
     asyncio.run(main())
 
 
-def test_a_subscription_survives_what_nobody_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from openbell.signals.crossing_alerts import CONDITIONS, CrossingAlert, CrossingRequest, CrossingSubscription
+def test_a_source_of_events_that_fails_is_shown_and_the_others_are_polled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        async with desk_at(tmp_path) as desk:
+            polls = 0
 
+            async def fails(_source: object) -> list[object]:
+                nonlocal polls
+                polls += 1
+                raise RuntimeError("a secret")
+
+            with monkeypatch.context() as patched, desk.hub.listen(BarsClosed, WatchlistChanged) as changed:
+                patched.setattr(BarSource, "poll", fails)
+                desk.watchlist.watch(["AAPL"])
+                while WatchlistChanged() not in await changed.wait(PATIENCE):
+                    pass
+                await until(lambda: polls > 2, "polls that fail")
+                part = (await desk.health.look()).failing["events"]
+                assert part.text == "the look for changes of bars fails: RuntimeError; the log has the trace"
+                assert traces(caplog) == ["a secret"], "logged once, not ten times a second"
+                patched.undo()
+                await until(lambda: not desk.supervisor.statuses()["events"].fails, "the source works again")
+
+    asyncio.run(main())
+
+
+def test_an_alert_that_cannot_be_sent_keeps_no_other_from_being_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        settings = load({"OPENBELL_HOME": str(tmp_path), "OPENBELL_FEED": "sim", "OPENBELL_TRADE": "1"})
+        async with Desk(settings) as desk:
+            service, sent = desk.connection_subscriptions, list[str]()
+
+            async def sink(subscription: CrossingSubscription, _alert: CrossingAlert) -> None:
+                if subscription.id == "sub_1":
+                    raise RuntimeError("a bug")
+                sent.append(subscription.id)
+
+            for symbol in ("BTC/USD", "ETH/USD"):
+                asked = CrossingRequest("local", symbol, Timeframe.M1, "1min", ((CONDITIONS[0], None),), 0)
+                await service.subscribe(asked, sink)
+            alert: Any = object()
+            monkeypatch.setattr(service._watches, "due", lambda _now: [(key, alert) for key in service._connected])
+            await until(lambda: _closed(desk) and len(sent) > 2, "the alerts of the other subscription")
+            assert set(sent) == {"sub_2"}
+            assert not desk.supervisor.statuses()["subscriptions"].fails
+
+    asyncio.run(main())
+
+
+def test_a_subscription_survives_what_nobody_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         settings = load({"OPENBELL_HOME": str(tmp_path), "OPENBELL_FEED": "sim", "OPENBELL_TRADE": "1"})
         async with Desk(settings) as desk:
             service: ConnectionSubscriptions = desk.connection_subscriptions
 
             async def sink(_subscription: CrossingSubscription, _alert: CrossingAlert) -> None: ...
-
-            from openbell.market.timeframes import Timeframe
 
             asked = CrossingRequest("local", "BTC/USD", Timeframe.M1, "1min", ((CONDITIONS[0], None),), 0)
             await service.subscribe(asked, sink)
@@ -181,7 +255,5 @@ def test_a_subscription_survives_what_nobody_expected(tmp_path: Path, monkeypatc
 
 def _closed(desk: Desk) -> bool:
     """Report that bars have closed; returns True."""
-    from openbell.desk.events.hub import BarsClosed
-
     desk.hub.publish(BarsClosed())
     return True

@@ -55,7 +55,7 @@ class Movers:
     async def read(self) -> tuple[Mover, ...]:
         """Returns the watched symbols in the order of the watchlist."""
         desk, now = self._desk, self._desk.clock.epoch()
-        watched = desk.watchlist.read().instruments
+        watched = (await desk.watchlist.current()).instruments
         state = (watched, desk.bars.closed_until(), desk.bars.store.versions.of_store())
         if state != self._state:
             found = await desk.bars.latest_of(watched, Timeframe.M1)

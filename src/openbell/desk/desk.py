@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from openbell.desk import event_sources as watching
-from openbell.desk.bars.watchlist import StoredInstruments, WatchlistFile
+from openbell.desk.bars.watchlist import StoredInstruments, Watchlist, WatchlistFile, in_event_loop
 from openbell.desk.events import hub as events
 from openbell.desk.events.hub import Hub
 from openbell.desk.events.supervision import Supervisor
@@ -50,6 +50,10 @@ if TYPE_CHECKING:
     from openbell.stores.records.records import Records
 
 
+class _WouldBlock(Exception):
+    """Raised in the event loop instead of asking the store."""
+
+
 class Desk:
     """A desk. `async with Desk(settings) as desk` closes all of its parts at the end."""
 
@@ -61,7 +65,9 @@ class Desk:
         self.clock = make_clock(settings)
         # A simulated desk cannot price what was imported.
         keeps = self._was_known if settings.as_of or settings.simulated else None
-        self.watchlist = WatchlistFile(settings.watchlist_file, self._default_watchlist, keeps)
+        self.watchlist = WatchlistFile(settings.watchlist_file, self._default_watchlist, keeps, self._read_watchlist)
+        self._asks_no_store = False
+        """True while the watchlist is read in the event loop, which must not wait for the store."""
         self._known_then: set[Instrument] = set()
         self.answers_early = False
         """True if it answers more than one call: calls do not wait for what takes long, and the next ones have it."""
@@ -77,6 +83,21 @@ class Desk:
     def _default_watchlist(self) -> tuple[Instrument, ...]:
         return default_watchlist(self.settings.feed, self._stored_instruments)
 
+    async def _read_watchlist(self, read: Callable[[], Watchlist]) -> Watchlist:
+        """Read the watchlist, in a thread if that asks the store."""
+        self._asks_no_store = True
+        try:
+            return read()
+        except _WouldBlock:
+            _ = self.bars  # it is made in the event loop
+        finally:
+            self._asks_no_store = False
+        return await self.threads.run(read)
+
+    def _before_asking_store(self) -> None:
+        if self._asks_no_store and in_event_loop():
+            raise _WouldBlock
+
     def _was_known(self, instrument: Instrument) -> bool:
         """Returns True if the feed has an instrument or a bar of it had closed by the clock.
 
@@ -84,7 +105,10 @@ class Desk:
         """
         if instrument in self._known_then:
             return True
-        if known := self.feed.supports(instrument) or self.bars.has_stored(instrument):
+        if not (known := self.feed.supports(instrument)):
+            self._before_asking_store()
+            known = self.bars.has_stored(instrument)
+        if known:
             self._known_then.add(instrument)
         return known
 
@@ -92,6 +116,8 @@ class Desk:
         """Returns the instruments that have stored bars; those known before while the store fails."""
         if not self._backend.has_bars:
             return ()
+        if self._stored.must_wait():
+            self._before_asking_store()
         return self._stored.read()
 
     @property
@@ -154,7 +180,8 @@ class Desk:
                 events.BARS: lambda: watching.BarSource(self.bars),
                 events.RECORDS: lambda: watching.RecordSource(self.trading.records),
                 events.WATCHLIST: lambda: watching.WatchlistSource(self.watchlist),
-            }
+            },
+            self.supervisor,
         )
 
     @cached_property

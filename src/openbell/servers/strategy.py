@@ -20,6 +20,7 @@ from openbell.market.errors import (
 )
 from openbell.market.instruments import parse
 from openbell.market.nearest import check_one_of
+from openbell.market.price_history import percent_change
 from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.numbers import Computed, Exact
@@ -198,12 +199,10 @@ async def _since_signal(call: Call, strategy: Ranked) -> SinceSignal:
     if prices is None:
         return {}
     then, now, end = prices
-    return {
-        "price_at_signal": then,
-        "price": now,
-        "price_time": iso(end),
-        "change_since_signal_pct": (now / then - 1.0) * 100.0,
-    }
+    shown: SinceSignal = {"price_at_signal": then, "price": now, "price_time": iso(end)}
+    if (change := percent_change(then, now)) is not None:
+        shown["change_since_signal_pct"] = change
+    return shown
 
 
 async def get_strategy_consensus(call: Call, given: ConsensusInput) -> Result[ConsensusAnswer]:

@@ -177,7 +177,7 @@ class Versions(Protocol):
         """Returns a value that differs after every write to the store, by this or another process; cheap to call."""
 
     def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
-        """The series whose bars may have changed since their versions, found for many at once.
+        """The series whose bars may have changed since their versions, found for many at once; cheap to call.
 
         Every series for which `changed_since` returns a time is among them; others may be.
         """
@@ -324,7 +324,7 @@ class BarStore(Protocol):
         """How many bars of a timeframe, made of the bars of `series`, had closed at `end`."""
 
     def gaps(self, series: Series, span: Span) -> list[Span]:
-        """The parts of `span` that no write has covered."""
+        """The parts of `span` that no write has covered; cheap to call but for the first time with a series."""
 
     def stored(self) -> list[Series]:
         """The series that have bars, sorted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -176,3 +177,17 @@ async def test_an_answer_that_takes_too_long_is_unavailable_data(tmp_path: Path)
         found = await historical(bench.desk, "BTC/USD", "2025-02-01", "2026-01-05")
         assert (found.status, found.error["code"]) == (503, "MARKET_DATA_UNAVAILABLE")
         assert "takes longer than 0.018 s" in found.error["message"]
+
+
+@awaited
+async def test_a_timeout_inside_of_an_answer_is_not_reported_as_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk_with(tmp_path, NOW) as desk:
+
+        async def times_out(*_given: Any) -> Any:
+            raise TimeoutError("a socket")
+
+        monkeypatch.setattr(desk.arche.local, "_answer", times_out)
+        found = await live(desk, "BTC/USD")
+        assert (found.status, found.error["code"]) == (500, "INTERNAL_ERROR")

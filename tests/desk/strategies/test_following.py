@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from openbell.desk.research.strategies.consensus_records import withdraw_votes
 from openbell.desk.research.strategies.figures import PartFigures, StrategyFigures
@@ -108,3 +112,42 @@ async def test_votes_that_remain_after_a_search_are_still_a_consensus(tmp_path: 
 
             await records.write(retire)
             assert (await votes("local"), await votes("")) == left
+
+
+@awaited
+async def test_a_strategy_that_cannot_be_computed_keeps_no_other_of_its_symbol_from_being_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bench_as_found(tmp_path, AT, SCENARIO="s") as desk:
+        trading, follower = desk.desk.trading, desk.desk.strategies.follower
+        service, records = desk.desk.strategies.figures, trading.records
+        broken = [True]
+
+        async def of(wanted: Sequence[Implementation], *_given: Any) -> dict[str, StrategyFigures]:
+            if broken[0] and any(each.id == "impl_broken" for each in wanted):
+                raise ZeroDivisionError
+            return {each.id: figures(Action.BUY) for each in wanted}
+
+        async def courses(*_given: Any) -> dict[str, Any]:
+            return {}
+
+        def begin(journal: Journal) -> None:
+            for each in ("impl_broken", "impl_good"):
+                journal.put("implementation", implementation(each, ""), new=True)
+
+        async def votes() -> int:
+            row = await records.read(lambda view: queries.consensus(view, queries.consensus_id(BTC, "", COSTS)))
+            return 0 if row is None else int(row["bullish"])
+
+        monkeypatch.setattr(service, "of", of)
+        monkeypatch.setattr(service, "courses", courses)
+        await records.write(begin)
+        await follower.step(None, NOW)
+        assert await votes() == 1
+        assert list(trading.failing.faults()) == [
+            "strategy impl_broken fails: ZeroDivisionError; the log has the trace"
+        ]
+        broken[0] = False
+        await follower.step(None, NOW + 3600)
+        assert await votes() == 2
+        assert not list(trading.failing.faults())

@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from openbell.gateway.outbound import Outbound
 from openbell.gateway.webhooks.sender import Schedule
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter, NoSuchWebhook, OutboundRefused, Refused
+from openbell.net.response import Response
 from openbell.stores.records import webhooks as queries
 from openbell.stores.records.verify import entries
 from openbell.stores.records.webhooks import Delivery
@@ -212,6 +214,29 @@ async def test_a_receiver_that_hangs_does_not_delay_another(tmp_path: Path, rece
                 await fire(desk)
                 await arrived(receiver, 2)
         assert len(slow.seen) == 1
+
+
+@awaited
+async def test_a_delivery_that_raises_something_unknown_does_not_delay_another(
+    tmp_path: Path, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(Outbound):
+        async def request(self, method: str, url: str, **given: Any) -> Response:
+            if url.endswith("/broken"):
+                raise ZeroDivisionError("a bug")
+            return await super().request(method, url, **given)
+
+    async with desk_at(tmp_path, receiver) as desk:
+        await desk.webhooks.add(ME, f"{receiver.url}/broken")
+        await desk.webhooks.add(ME, receiver.url)
+        async with sending(desk, Schedule(waits=(3600,)), Broken(trusted=[receiver.url])):
+            for count in (1, 2):
+                await fire(desk)
+                await arrived(receiver, count)
+            await until_postponed(desk, 1)
+            (delivery,) = await waiting(desk)
+            assert delivery.reason == "ZeroDivisionError; the log has the trace"
+        assert [str(each.exc_info[1]) for each in caplog.records if each.exc_info] == ["a bug"]
 
 
 @awaited

@@ -26,6 +26,8 @@ from openbell.signals.crossings import NEEDED
 
 log = logging.getLogger(__name__)
 
+_SENDING = "an alert to"
+"""The kind of unit that may fail alone."""
 _RETRY_SECONDS = 1.0
 """Seconds until bars are read again after a failure."""
 
@@ -52,7 +54,8 @@ class ConnectionSubscriptions:
         self._supervisor = supervisor
         self._signals = signals
         self._hub = hub
-        self._watches = CrossingWatches(signals, FailingUnits())
+        self._failing = FailingUnits()
+        self._watches = CrossingWatches(signals, self._failing)
         self._connected: dict[Hashable, _Connected] = {}
         """By principal and id."""
         self._made: Counter[str] = Counter()
@@ -123,6 +126,10 @@ class ConnectionSubscriptions:
         except OSError as error:
             log.info("%s ends: %s", connected.subscription.id, error)
             self._end(key)
+        except Exception as error:  # noqa: BLE001 - the other subscriptions get their alerts
+            self._failing.failed(_SENDING, connected.subscription.id, error)
+        else:
+            self._failing.works(_SENDING, connected.subscription.id)
 
 
 async def _awaited(sending: Awaitable[None]) -> None:

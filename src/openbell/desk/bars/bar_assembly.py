@@ -74,7 +74,7 @@ class BarAssembly:
         return to_fetch(series, start, end, natives, self._clock.epoch())
 
     def missing(self, series: Series, depth: int, end: int) -> bool:
-        """Returns True if the feed has bars for `depth` bars before `end` that are final and not stored."""
+        """Returns True if the feed has bars for `depth` bars before `end` that are final and not stored. It may block."""
         start = lookback_start(series.instrument, series.timeframe, depth, end)
         for part in self._to_fetch(series, start, end):
             base = series.at(part.base)

@@ -40,6 +40,7 @@ from openbell.market.lookback import lookback_start
 from openbell.market.provenance import Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
+from openbell.net.rates import backoff
 from openbell.stores.port import Lease, Loss, Span
 
 log = logging.getLogger(__name__)
@@ -132,7 +133,7 @@ class Collector:
 
     async def _check(self) -> None:
         try:
-            await check_stored(self._bars, self._watchlist.read().instruments)
+            await check_stored(self._bars, (await self._watchlist.current()).instruments)
         except Exception:  # bars are collected all the same
             log.exception("the stored bars were not checked")
         self._checked = True
@@ -140,7 +141,7 @@ class Collector:
     async def _collect(self, lease: Lease) -> None:
         """Collect from every feed; start over after each edit of the watchlist."""
         while True:
-            instruments = self._watched()
+            instruments = await self._watched()
             self.status.watched = len(instruments)
             self._states = {}
             # Each feed by itself: one that fails must not keep the others waiting.
@@ -201,7 +202,7 @@ class Collector:
                 self._set_state(feed, WorkState.FAILED, f"{why}; the log has the trace")
             failures = 0 if self.status.batches > before else failures
             self.status.reconnects += 1
-            pause = min(_LONGEST_PAUSE, 2.0**failures) * self._pause.uniform(0.5, 1.0)
+            pause = backoff(failures, self._pause.random(), first=1.0, longest=_LONGEST_PAUSE)
             failures += 1
             log.warning("%s; trying again in %.1f s", why, pause)
             await self._rest(pause)
@@ -224,8 +225,8 @@ class Collector:
         self._unknown.add(str(error.details["symbol"]))
         self.status.watched -= 1
 
-    def _watched(self) -> list[Instrument]:
-        watchlist = self._watchlist.read()
+    async def _watched(self) -> list[Instrument]:
+        watchlist = await self._watchlist.current()
         if watchlist != self._read:
             self._read = watchlist
             self._unknown.clear()
@@ -267,7 +268,7 @@ class Collector:
 
     async def _wait_for_edit(self) -> None:
         with self._hub.listen(WatchlistChanged) as edited:
-            while self._watchlist.read() == self._read:
+            while await self._watchlist.current() == self._read:
                 await edited.wait()
 
     async def _stream(self, feed: Feed, instruments: Sequence[Instrument], since: int, lease: Lease) -> None:

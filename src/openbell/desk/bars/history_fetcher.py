@@ -85,6 +85,7 @@ class HistoryFetcher:
         self._natives: dict[Instrument, Mapping[Timeframe, Native]] = {}
         self._failed: dict[str, tuple[float, FeedUnavailable | None]] = {}
         """By feed: its last failure, and the monotonic time until which it is not asked again."""
+        self._looked_at: set[Series] = set()
         self._silent: dict[tuple[Series, int], float] = {}
         """By the start of a gap that an answer has left: the monotonic time from which it is asked for again."""
         self.on_stored: Callable[[], None] = lambda: None
@@ -141,7 +142,7 @@ class HistoryFetcher:
         return min(end, published(series.instrument, series.timeframe, native, now))
 
     def gaps(self, series: Series, span: Span) -> list[Span]:
-        """Returns what the feed could still deliver of a span by now."""
+        """Returns what the feed could still deliver of a span by now. It may block."""
         reach = self.reach(series)
         if reach is None:
             return []
@@ -150,6 +151,17 @@ class HistoryFetcher:
             end = self.complete(series, end)
         gaps = self._store.gaps(series, Span(start, end)) if start < end else []
         return _without(gaps, found.spans) if gaps and (found := self._refusal(series)) else gaps
+
+    async def _gaps(self, series: Series, span: Span) -> list[Span]:
+        """Returns what `gaps` does. Only the first look at a series takes long: it may read and mend all of its files.
+
+        Later ones are not made in a thread, so that what is fetched of many series at once is stored in one write.
+        """
+        if series in self._looked_at:
+            return self.gaps(series, span)
+        found = await self._threads.run(self.gaps, series, span)
+        self._looked_at.add(series)
+        return found
 
     def refused(self, series: Series) -> SourceConflict | None:
         """Returns why the store refuses bars of the feed beside those that it has of a series; None if it does not."""
@@ -188,7 +200,7 @@ class HistoryFetcher:
         if source is None:
             return None
         newest = self.complete(series, int(self._clock.epoch()))
-        for gap in _pieces(self.gaps(series, span), CHUNK * series.timeframe.seconds):
+        for gap in _pieces(await self._gaps(series, span), CHUNK * series.timeframe.seconds):
             if time.monotonic() < self._silent.get((series, gap.start), 0.0):
                 continue
             try:

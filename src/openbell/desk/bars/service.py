@@ -205,9 +205,8 @@ class BarService:
     async def _refresh(self, series: Series, depth: int, end: int) -> Bars:
         for _ in range(_TRIES):
             failure = await self._sourcing.fill_parts(series, depth, end)
-            ring = await self.threads.run(self._read, series, depth, end)
-            # Reading may have found a damaged file and set it aside: its period is a gap again.
-            if failure or not self._sourcing.missing(series, depth, end):
+            ring, is_missing = await self.threads.run(self._read_checked, series, depth, end)
+            if failure or not is_missing:
                 break
         self._note(series, failure)
         if not len(ring.bars):
@@ -217,6 +216,10 @@ class BarService:
                 raise UnknownSymbol(series.instrument.symbol)
         self._rings[series] = ring
         return ring.bars
+
+    def _read_checked(self, series: Series, depth: int, end: int) -> tuple[BarCache, bool]:
+        """The newest bars; True if some have to be fetched: reading may find a damaged file and set it aside."""
+        return self._read(series, depth, end), self._sourcing.missing(series, depth, end)
 
     def _note(self, series: Series, failure: Failure | None) -> None:
         self.failures.pop(series, None)

@@ -44,11 +44,9 @@ class SymbolAdvice:
 
     def hint_of_lists(self, symbol: str) -> str:
         """Returns what `hint` does from the watchlist and the feed's list alone."""
-        listed = [each for each in self._listed() if self._bars().feed.supports(each)]
+        feed = self._bars().feed
+        listed = [each for each in (*self._watchlist.read().instruments, *feed.listed()) if feed.supports(each)]
         return _asked(symbol, nearest_symbols(symbol, listed)[:_SHOWN])
-
-    def _listed(self) -> list[Instrument]:
-        return [*self._watchlist.read().instruments, *self._bars().feed.listed()]
 
     async def hint(
         self,
@@ -60,7 +58,8 @@ class SymbolAdvice:
         refused = not_covered or {}
         with suppress(OpenbellError):  # the store cannot be read: the error is told without suggestions
             bars = self._bars()
-            known = [*self._listed(), *await stored_instruments(bars)]
+            listed = [*(await self._watchlist.current()).instruments, *bars.feed.listed()]
+            known = [*listed, *await stored_instruments(bars)]
             near = nearest_symbols(symbol, known, _TRIED)
             if not near:  # in a thread, because loading the names takes half a second the first time
                 near = await bars.threads.run(_by_name, symbol, known)

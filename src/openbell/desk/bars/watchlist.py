@@ -11,7 +11,7 @@ import asyncio
 import fcntl
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -80,16 +80,25 @@ class WatchlistFile:
         path: Path,
         default: Callable[[], tuple[Instrument, ...]] = tuple,
         keeps: Callable[[Instrument], bool] | None = None,
+        in_thread: Callable[[Callable[[], Watchlist]], Awaitable[Watchlist]] | None = None,
     ) -> None:
-        """`keeps`: whether an instrument that the user has not listed is watched: it was known by then, or is simulated."""
+        """`keeps`: whether an instrument that the user has not listed is watched: it was known by then, or is simulated.
+
+        `in_thread` calls a function, in a thread if `default` or `keeps` would block the event loop.
+        """
         self.path = path
         self._default = default
         self._keeps = keeps
+        self._in_thread = in_thread
         self._seen: tuple[tuple[int, int] | None, tuple[Instrument, ...]] | None = None
         self._list = Watchlist(())
 
+    async def current(self) -> Watchlist:
+        """Returns what `read` does, without blocking the event loop."""
+        return self.read() if self._in_thread is None else await self._in_thread(self.read)
+
     def read(self) -> Watchlist:
-        """Returns the current watchlist; the default symbols if there is no file. Raises `StoreError`."""
+        """Returns the current watchlist; the default symbols if there is no file. Raises `StoreError`. It may block."""
         default = self._default()
         try:
             status = self.path.stat()
@@ -229,16 +238,25 @@ class StoredInstruments:
     def read(self) -> tuple[Instrument, ...]:
         """Returns the instruments that have stored bars; those known before while the store fails.
 
-        On the event loop, those known before are also returned while a thread asks a database.
+        On the event loop, those known before are also returned while a thread asks a database: before the first time,
+        `read` must be called in a thread.
         """
         with suppress(StoreError):
             state = self._store().versions.of_store()
             if state != self._state:
-                if self._is_remote and self._state is not None and _in_event_loop():
+                if self._is_remote and self._state is not None and in_event_loop():
                     self._read_soon(state)
                 else:
                     self._read(state)
         return self._known
+
+    def must_wait(self) -> bool:
+        """Returns True if `read` waits for the store. Those of a database are known once they were read."""
+        if self._state is None or self._is_remote:
+            return self._state is None
+        with suppress(StoreError):
+            return self._store().versions.of_store() != self._state
+        return False
 
     def _read(self, state: Hashable) -> None:
         self._known = tuple(sorted({series.instrument for series in self._store().stored()}))
@@ -253,7 +271,8 @@ class StoredInstruments:
             self._reading = asyncio.create_task(read(), name="stored instruments", context=own_context())
 
 
-def _in_event_loop() -> bool:
+def in_event_loop() -> bool:
+    """Returns True if the calling thread runs an event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -20,11 +20,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, Self
 
+from openbell.desk.events.supervision import FailingUnits, Supervisor, WorkState, WorkStatus
 from openbell.market.errors import OpenbellError
-from openbell.stores.threads import own_context
 
 log = logging.getLogger(__name__)
 
+_LOOK = "the look for changes of"
 INTERVAL = 0.1
 """Seconds between two polls of the sources."""
 
@@ -134,8 +135,16 @@ class Listener:
 class Hub:
     """Delivers events to listeners, and runs the watcher while there are any."""
 
-    def __init__(self, sources: Mapping[str, Callable[[], EventSource]] | None = None) -> None:
-        """`sources` create the watcher's sources, by name; each is created when a listener first needs it."""
+    def __init__(
+        self, sources: Mapping[str, Callable[[], EventSource]] | None = None, supervisor: Supervisor | None = None
+    ) -> None:
+        """`sources` create the watcher's sources, by name; each is created when a listener first needs it.
+
+        `supervisor` runs the watcher.
+        """
+        self._supervisor = supervisor or Supervisor()
+        self._status = WorkStatus()
+        self._failing = FailingUnits()
         self._makers = dict(sources or {})
         self._kinds = {name: SOURCES[name] for name in self._makers}
         self._sources: dict[str, EventSource] = {}
@@ -164,7 +173,7 @@ class Hub:
             if kinds & listener.kinds and name not in self._sources:
                 self._sources[name] = self._makers[name]()
         if self._watching is None or self._watching.done():
-            self._watching = asyncio.create_task(self._watch(), name="watcher", context=own_context())
+            self._watching = self._supervisor.background("events", self._watch, self._status)
 
     def remove(self, listener: Listener) -> None:
         """Stop delivering events to a listener."""
@@ -185,14 +194,18 @@ class Hub:
     async def _watch(self) -> None:
         while True:
             self._poked.clear()
-            for source in list(self._sources.values()):
+            for name, source in list(self._sources.items()):
                 try:
                     for event in await source.poll():
                         self.publish(event)
                 except OpenbellError as error:
                     log.debug("%s", error)
-                except Exception:
-                    log.exception("polling for changes failed")
+                except Exception as error:  # noqa: BLE001 - the other sources are polled
+                    self._failing.failed(_LOOK, name, error)
+                else:
+                    self._failing.works(_LOOK, name)
+            fault = next(iter(self._failing.faults()), "")
+            self._status.become(WorkState.FAILED if fault else WorkState.WORKING, fault)
             with suppress(TimeoutError):
                 async with asyncio.timeout(INTERVAL):
                     await self._poked.wait()

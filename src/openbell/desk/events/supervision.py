@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 FIRST_PAUSE = 1.0
 """Seconds before work starts again after its first failure; each further one doubles them."""
+_DOUBLINGS = 64
+"""The pause doubles no further: after a night of failures the power would be too large for a float."""
 LONGEST_PAUSE = 60.0
 """The longest pause in seconds. Work that ran for so long before it failed has a first failure again."""
 
@@ -138,7 +140,7 @@ class Supervisor:
                 if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                     raise
                 failures = 0 if loop.time() - began >= LONGEST_PAUSE else failures
-                pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**failures)
+                pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(failures, _DOUBLINGS))
                 # The message of an unknown exception may contain a secret: only the log has it.
                 again = f"failed with {type(error).__name__}; starts again after {pause:g} s; the log has the trace"
                 log.exception("%s %s", name, again)

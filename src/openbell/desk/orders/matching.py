@@ -325,7 +325,8 @@ class PaperMatching:
 
 
 def _reason(error: Exception) -> str:
-    return f"{error}" if isinstance(error, OpenbellError) else f"{type(error).__name__}: {error}"
+    """Returns why, for people. The message of an unknown exception may contain a secret: only the log has it."""
+    return f"{error}" if isinstance(error, OpenbellError) else f"{type(error).__name__}; the log has the trace"
 
 
 def _any_expired(orders: tuple[Order, ...], until: int) -> bool:

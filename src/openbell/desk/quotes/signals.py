@@ -69,24 +69,24 @@ class SignalService:
         instrument = parse(symbol)
         if instrument.asset_class in NOT_COVERED:
             raise NotCovered(instrument.symbol, NOT_COVERED[instrument.asset_class])
-        if not self.watched(instrument) and not await self._bars.known(instrument):
+        if not await self.watched(instrument) and not await self._bars.known(instrument):
             raise UnknownSymbol(instrument.symbol, "neither watched, stored nor known to the feed")
         return instrument
 
-    def watched(self, instrument: Instrument) -> bool:
+    async def watched(self, instrument: Instrument) -> bool:
         """Whether it stands in the watchlist."""
-        return instrument in self._watchlist.read().instruments
+        return instrument in (await self._watchlist.current()).instruments
 
     async def read(self, instrument: Instrument, timeframe: Timeframe) -> SeriesReading:
         """The newest signals. Raises `InsufficientData` for a symbol that is not watched."""
         try:
             bars = await self._bars.latest(instrument, timeframe)
         except UnknownSymbol:
-            if not self.watched(instrument):
+            if not await self.watched(instrument):
                 raise
             return SeriesReading(instrument, empty(instrument, timeframe), None, None)
         if len(bars) < NEEDED:
-            if not self.watched(instrument):
+            if not await self.watched(instrument):
                 hint = await stored_instead(self._bars, instrument)
                 raise InsufficientData(instrument.symbol, len(bars), NEEDED, hint)
             hint = await stored_instead(self._bars, instrument)

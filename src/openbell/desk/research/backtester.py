@@ -72,9 +72,11 @@ class LocalBacktester:
             return job.run(report)
 
         try:
-            async with asyncio.timeout(self._timeout or None):
+            async with asyncio.timeout(self._timeout or None) as bound:
                 return await self._threads.run(work)
         except TimeoutError:
+            if not bound.expired():
+                raise  # of the job itself
             raise too_long(self._timeout) from None
         finally:
             given_up.set()

@@ -42,6 +42,7 @@ Work = Callable[[str], Awaitable[ChartResponse]]
 _NO_ROUTE = failure(404, "Route Not Found")
 _NO_PICTURE = failure(404, "Not Found")
 _DAY = 86400
+_LATE = "Timeout: the chart took too long"
 _LIMIT_KIND = "chart"
 _MOST_PRINCIPALS = 10_000
 """Principals that are counted. Further ones share a count."""
@@ -114,13 +115,15 @@ class ChartEndpoint:
 
     async def _in_time(self, work: Awaitable[ChartResponse]) -> ChartResponse:
         try:
-            async with asyncio.timeout(self._desk.settings.timeout or None):
+            async with asyncio.timeout(self._desk.settings.timeout or None) as bound:
                 return await work
-        except (TimeoutError, CallTimeout):
-            return failure(504, "Timeout: the chart took too long")
+        except CallTimeout:
+            return failure(504, _LATE)
         except OpenbellError as error:
             return failed(error)
-        except Exception:
+        except Exception as error:
+            if isinstance(error, TimeoutError) and bound.expired():  # other timeouts are faults of something inside
+                return failure(504, _LATE)
             log.exception("a request to the chart API failed")
             return failure(500, "Internal Server Error")
 

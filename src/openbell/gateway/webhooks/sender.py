@@ -157,13 +157,13 @@ class WebhookSender:
         await self._records.write(in_view(queries.postpone), delivery, due, outcome.reason, lease=lease)
 
     async def _attempt(self, delivery: Delivery, webhook: Webhook) -> _Outcome:
-        body = delivery.body.encode()
-        headers = {
-            "Content-Type": "application/json",
-            "Openbell-Delivery": delivery.id,
-            SIGNATURE_HEADER: sign(webhook.secret, int(self._now()), body),
-        }
         try:
+            body = delivery.body.encode()
+            headers = {
+                "Content-Type": "application/json",
+                "Openbell-Delivery": delivery.id,
+                SIGNATURE_HEADER: sign(webhook.secret, int(self._now()), body),
+            }
             answer = await self._outbound.request(
                 "POST", webhook.url, headers=headers, body=body, timeout=self._schedule.timeout
             )
@@ -173,6 +173,9 @@ class WebhookSender:
             # The status decides, even if the rest of the answer was too long or is missing.
             arrived = 200 <= error.details.get("status", 0) < 300
             return _Outcome(arrived, reason=error.message)
+        except Exception as error:  # it is tried again later, and the other webhooks are sent
+            log.exception("webhook %s: %s could not be sent", webhook.id, delivery.id)
+            return _Outcome(arrived=False, reason=f"{type(error).__name__}; the log has the trace")
         wait = min(retry_after(answer.headers) or 0.0, _DAY)
         arrived = 200 <= answer.status < 300
         return _Outcome(arrived, answer.status == _GONE, f"HTTP {answer.status}", wait)

@@ -83,7 +83,7 @@ async def get_storage_info(call: Call, _given: NoArguments) -> Result[shapes.Sto
     store, settings = call.desk.store, call.desk.settings
     sees_all = Scope.ADMIN in call.session.principal.scopes
     # The list of stored symbols reveals what other principals have requested, so it is limited to the watchlist.
-    shown = None if sees_all else frozenset(call.desk.watchlist.read().instruments)
+    shown = None if sees_all else frozenset((await call.desk.watchlist.current()).instruments)
     clock = call.desk.clock.epoch() if settings.as_of or not sees_all else None
     stored, size = await call.desk.threads.run(_stored, store, clock, shown)
     instruments = sorted({series.instrument for series in stored})
@@ -95,9 +95,10 @@ async def get_storage_info(call: Call, _given: NoArguments) -> Result[shapes.Sto
         "total_size_mb": round(size / 1e6, 3),
         "data_source": data_source(call),
     }
-    problems = [problem for problem in store.audit.problems() if clock is None or problem.at <= clock]
-    if problems and sees_all:
-        answer["set_aside"] = [f"{problem.path}: {problem.reason}" for problem in problems]
+    if sees_all:
+        problems = await call.desk.threads.run(store.audit.problems)
+        if past := [f"{each.path}: {each.reason}" for each in problems if clock is None or each.at <= clock]:
+            answer["set_aside"] = past
     return Result(answer)
 
 

@@ -103,7 +103,7 @@ def _shape(snapshot: SignalSnapshot, *, own: bool) -> shapes.PreviousShape:
 async def get_watchlist(call: Call, given: WatchlistInput) -> Result[shapes.WatchlistResponse]:
     """Return price, RSI and active crossings of every watched symbol; null and [] while a symbol is not ready."""
     timeframe = parse_timeframe(given.timeframe, shapes.TIMEFRAMES)
-    instruments = call.desk.watchlist.read().instruments
+    instruments = (await call.desk.watchlist.current()).instruments
     found = await call.desk.signals.rows(instruments, timeframe)
     ready = {each: row for each, row in found.items() if isfinite(row.rsi)}
     by_class: dict[AssetClass, list[shapes.WatchedShape]] = {each: [] for each in AssetClass}

@@ -80,6 +80,8 @@ class DeskHealth:
         self.checks = Checks(sources.checks)
         self.collector: CollectorStatus | None = None
         self.sender: WorkStatus | None = None
+        self._watched: list[Instrument] = []
+        """What the feed delivers of the watchlist."""
         self._advanced = (0, 0.0)
         """Up to when minutes are complete, and the monotonic time at which that was seen first."""
         self._since: dict[str, float] = {}
@@ -102,6 +104,10 @@ class DeskHealth:
     async def look(self) -> HealthSnapshot:
         """Returns the current health. Takes about 1.5 s at most, whatever does not answer."""
         await self.checks.failing()
+        if self.collector is not None and self.collector.through:
+            feed = self._sources.bars().feed
+            watched = (await self._sources.watchlist.current()).instruments
+            self._watched = [each for each in watched if feed.supports(each)]
         # The buffer of a database is in the home: it answers while that does not.
         bars = "bars" not in self.checks.outages or self._sources.settings.store_backend.is_remote
         asked = (*((self._records,) if "records" not in self.checks.outages else ()), *((self._bars,) if bars else ()))
@@ -226,7 +232,7 @@ class DeskHealth:
         """Returns by how many seconds the newest complete minute is behind; 0 while every watched market is closed."""
         if self.collector is None or not self.collector.through:
             return None
-        if not any(is_open(each, self._sources.clock.epoch()) for each in self._watched()):
+        if not any(is_open(each, self._sources.clock.epoch()) for each in self._watched):
             return 0.0
         return float(max(0, self._sources.bars().closed_until() - self.collector.through))
 
@@ -242,10 +248,6 @@ class DeskHealth:
         ):
             self._advanced = (through, now)
         return now - self._advanced[1]
-
-    def _watched(self) -> Iterable[Instrument]:
-        feed = self._sources.bars().feed
-        return (each for each in self._sources.watchlist.read().instruments if feed.supports(each))
 
 
 def _failed(outage: Outage) -> HealthPart:

@@ -112,7 +112,7 @@ def search(symbols: Iterable[Symbol], text: str) -> list[Symbol]:
 
 async def known_instruments(bars: BarService, watchlist: WatchlistFile) -> list[Instrument]:
     """Returns the instruments that are watched, well known and delivered by the feed, or stored (for the operator)."""
-    watched = dict.fromkeys(watchlist.read().instruments)
+    watched = dict.fromkeys((await watchlist.current()).instruments)
     others = dict.fromkeys([*await stored_instruments(bars), *LISTINGS])
     return [*watched, *[each for each in others if each not in watched and await bars.known(each)]]
 

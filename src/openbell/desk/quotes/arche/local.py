@@ -77,18 +77,19 @@ class LocalUpstream:
     async def get(self, path: str, params: Params, request_id: str) -> ArcheResponse:
         """See the port. Never raises for a request, whatever it is."""
         try:
-            async with asyncio.timeout(self._limit):
+            async with asyncio.timeout(self._limit) as bound:
                 found = await self._answer(path, params)
         except ApiFault as fault:
             found = bodies.failure(fault, request_id)
-        except TimeoutError:
-            message = f"The answer takes longer than {self._limit:g} s; bars fetched so far are stored: retry"
-            found = bodies.failure(ApiFault("MARKET_DATA_UNAVAILABLE", message), request_id)
         except OpenbellError as error:
             found = bodies.failure(ApiFault("MARKET_DATA_UNAVAILABLE", error.message), request_id)
-        except Exception:
-            log.exception("request %s failed", request_id)
-            found = bodies.failure(ApiFault("INTERNAL_ERROR", _BUG), request_id)
+        except Exception as error:
+            if isinstance(error, TimeoutError) and bound.expired():  # other timeouts are faults of something inside
+                message = f"The answer takes longer than {self._limit:g} s; bars fetched so far are stored: retry"
+                found = bodies.failure(ApiFault("MARKET_DATA_UNAVAILABLE", message), request_id)
+            else:
+                log.exception("request %s failed", request_id)
+                found = bodies.failure(ApiFault("INTERNAL_ERROR", _BUG), request_id)
         return replace(found, headers={**found.headers, "x-request-id": request_id})
 
     async def _answer(self, path: str, params: Params) -> ArcheResponse:

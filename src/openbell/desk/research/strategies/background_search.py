@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -131,7 +131,7 @@ class BackgroundSearch:
 
     async def _search(self, some: Collection[Series] | None) -> None:
         """Search some of the watched series, or all."""
-        wanted = [each for each in self._series() if some is None or each in some]
+        wanted = [each for each in await self._series() if some is None or each in some]
         owners = [EVERYONE, *await self._records.read(queries.owners)]
         self.status.total, self.status.done = len(wanted), 0
         if some is None:
@@ -154,12 +154,10 @@ class BackgroundSearch:
             return counted
         return f"""{counted}, shown by: openbell call strategy get_top_strategies '{{"symbol": "{symbols[0]}"}}'"""
 
-    def _series(self) -> Iterator[Series]:
+    async def _series(self) -> list[Series]:
         """Daily bars of every symbol first: they are the quickest."""
-        watched = self._watchlist.read().instruments
-        for timeframe in SEARCHED:
-            for instrument in watched:
-                yield Series(instrument, timeframe)
+        watched = (await self._watchlist.current()).instruments
+        return [Series(instrument, timeframe) for timeframe in SEARCHED for instrument in watched]
 
     async def _one(self, series: Series, owners: list[str]) -> None:
         services, symbol, timeframe = self._services, series.instrument.symbol, name_of(series.timeframe, SHORT)

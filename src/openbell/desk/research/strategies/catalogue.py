@@ -130,7 +130,7 @@ class Catalogue:
 
     async def _standing(self, principal: str) -> _Active:
         found = await self._shown(principal)
-        if not found and (first := self._first()) is not None:
+        if not found and (first := await self._first()) is not None:
             await self._opinions.on(principal, first)
             found = await self._shown(principal)
             if not found:
@@ -146,7 +146,7 @@ class Catalogue:
         found = await self._searching.implementations(principal, spec_id=spec_id)
         if principal == OPERATOR:
             return found
-        watched = {each.symbol for each in self._watchlist.read().instruments}
+        watched = {each.symbol for each in (await self._watchlist.current()).instruments}
         symbols = watched | self._opinions.asked_for(principal)
         return [each for each in found if each.principal or each.symbol in symbols]
 
@@ -162,8 +162,8 @@ class Catalogue:
         """The seconds of a further step of a call that is answered early."""
         return self._opinions.patience and self._opinions.patience / 4
 
-    def _first(self) -> Instrument | None:
-        return next(iter(self._watchlist.read().instruments), None)
+    async def _first(self) -> Instrument | None:
+        return next(iter((await self._watchlist.current()).instruments), None)
 
     async def implementations(
         self, principal: str, spec_id: str, status: str, limit: int, offset: int

@@ -33,7 +33,10 @@ from openbell.strategies.implementations import Implementation, after, one_of_ea
 
 log = logging.getLogger(__name__)
 
-_SYMBOL = "strategies on"
+_SYMBOL, _STRATEGY = "strategies on", "strategy"
+"""Kinds of units that may fail alone."""
+_Computed = tuple[dict[str, StrategyFigures], dict[str, Course]]
+"""Figures and forward performance, by implementation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class StrategyFollower:
     ) -> None:
         """`costs` are those that strategies are judged by: others are not followed.
 
-        `failing` is where symbols are noted whose strategies cannot be followed.
+        `failing` is where strategies are noted that cannot be followed, and symbols of which none can.
         """
         self._failing = failing or FailingUnits()
         self._records = records
@@ -79,6 +82,7 @@ class StrategyFollower:
         for each in followed:
             symbols[each.symbol].append(each)
         self._failing.keep(_SYMBOL, symbols)
+        self._failing.keep(_STRATEGY, {each.id for each in followed})
         changes = 0
         for symbol, some in symbols.items():
             try:
@@ -116,11 +120,47 @@ class StrategyFollower:
         specs: dict[str, KnownSpec] = {}
         for principal in sorted({each.principal for each in wanted}):
             specs |= {each.id: each for each in await self._specs.all(principal)}
+        figures, courses = await self._computed_apart(wanted, specs, lease)
+        return await self._records.write(_record, symbol, self._costs, figures, courses, lease=lease)
+
+    async def _computed_apart(
+        self, wanted: Sequence[Implementation], specs: Mapping[str, KnownSpec], lease: Lease | None
+    ) -> _Computed:
+        """Returns what is known of implementations, computed together, or one by one if that fails.
+
+        One that cannot be computed is noted and left out. Raises its error if none can.
+        """
+        try:
+            found = await self._computed(wanted, specs)
+        except Exception as error:
+            await raise_if_general(self._records, error, lease)
+            if len(wanted) == 1 or isinstance(error, (DataError, UnknownSymbol)):  # the bars of all of them
+                raise
+        else:
+            for each in wanted:
+                self._failing.works(_STRATEGY, each.id)
+            return found
+        figures, courses, failures = dict[str, StrategyFigures](), dict[str, Course](), list[Exception]()
+        for each in wanted:
+            try:
+                figure, course = await self._computed([each], specs)
+            except Exception as error:  # noqa: BLE001 - the other strategies are followed
+                await raise_if_general(self._records, error, lease)
+                self._failing.failed(_STRATEGY, each.id, error)
+                failures.append(error)
+            else:
+                self._failing.works(_STRATEGY, each.id)
+                figures |= figure
+                courses |= course
+        if len(failures) == len(wanted):
+            raise failures[0]
+        return figures, courses
+
+    async def _computed(self, wanted: Sequence[Implementation], specs: Mapping[str, KnownSpec]) -> _Computed:
         found = await self._figures.of(wanted, specs)
         figures = {each: figure for each, figure in found.items() if not figure.changed}
         wanted = [each for each in wanted if each.id in figures]
-        courses = await self._figures.courses(wanted, figures, specs)
-        return await self._records.write(_record, symbol, self._costs, figures, courses, lease=lease)
+        return figures, await self._figures.courses(wanted, figures, specs)
 
 
 def _series_of(wanted: Iterable[Implementation]) -> set[Series]:
