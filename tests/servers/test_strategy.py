@@ -464,7 +464,7 @@ async def test_a_call_that_is_too_early_says_how_far_the_search_is_and_a_later_o
     home: Path, monkeypatch: pytest.MonkeyPatch, stays: bool, told: str
 ) -> None:
     messages = []
-    async with bench_as_found(home, FOUND, SCENARIO="late", FEED="none", TIMEOUT="2") as desk:
+    async with bench_as_found(home, FOUND, SCENARIO=f"late-{stays}".lower(), FEED="none", TIMEOUT="1") as desk:
         desk.desk.answers_early = stays
         compute, asked_once = Workers.run, asyncio.Event()
 
@@ -482,7 +482,7 @@ async def test_a_call_that_is_too_early_says_how_far_the_search_is_and_a_later_o
             assert time.monotonic() < deadline, messages
     assert reply.payload["data"]["items"]
     assert (
-        "get_top_strategies took longer than 2 s (OPENBELL_TIMEOUT); strategies on 1d bars (0 of 3 tried) are still being "
+        "get_top_strategies took longer than 1 s (OPENBELL_TIMEOUT); strategies on 1d bars (0 of 3 tried) are still being "
         + told
     ) in messages, messages
 
