@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tools.room_coverage import Covered, rooms, table, too_little
 
+from tests.counts import SOAK
 from tests.markers import PURE_ROOMS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,6 +45,7 @@ def test_a_pure_room_with_too_little_is_named() -> None:
     assert too_little({**whole, "market": Covered(1000, 949, 1, 1)}) == ["market: 94.9 % of the branches, wanted 95 %"]
 
 
+@pytest.mark.skipif(not SOAK, reason="`make covered` measures a whole run: this one takes 19 s of the processor")
 def test_a_measured_run_writes_figures_of_pytest_and_of_the_commands_that_it_forks(tmp_path: Path) -> None:
     """One test of `openbell watch` alone: the pure rooms have too little, and the command line has some."""
     environment = {**os.environ, "TESTS_COVERAGE": str(tmp_path / "all")}

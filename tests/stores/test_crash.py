@@ -206,7 +206,7 @@ def test_the_store_recovers_after_dying_at_any_step(memory_path: Path, name: str
         where = f"{name}: {(folder / 'died').read_text()}, step {folder.name}"
         store = ParquetStore(folder)
         _check_halfway(store, SCENARIOS[name], memory, where)
-        if SOAK or number % 2 == 0:
+        if SOAK or number % 4 == 0:
             _check_repeated(store, folder, SCENARIOS[name], where)
         store.close()
     assert not (whole / "died").exists()
@@ -240,7 +240,7 @@ def test_the_store_recovers_after_an_error_at_any_step(memory_path: Path, name: 
                 assert steps.struck
         where = f"{name}: {steps.struck}, step {number}"
         _check_halfway(store, scenario, memory, where)
-        if SOAK or number % 2 == 1:  # the others after the process has died there
+        if SOAK or number % 4 == 2:  # the others after the process has died there
             _check_repeated(store, folder, scenario, where)
         store.close()
         number, more = number + 1, bool(steps.struck)
