@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -16,6 +17,9 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+
+# jsonschema loads it for IRIs alone, which no schema here has: it compiles grammars for a second in every process.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 # Before any test imports them: their assertions explain themselves like those of a test module.
 pytest.register_assert_rewrite(
