@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from hypothesis import given, settings
@@ -254,3 +255,19 @@ def test_symbols_that_are_added_at_the_same_time_are_all_kept(tmp_path: Path) ->
         list(threads.map(add, wanted))
     found = {each.symbol for each in WatchlistFile(tmp_path / "watchlist.txt").read().instruments}
     assert found == {*wanted, *(f"{each}X" for each in wanted)}
+
+
+def test_first_symbols_that_are_watched_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    """As by two `openbell up SYMBOL` in a home without a list."""
+    wanted = ["AAPL", "MSFT", "NVDA", "TSLA"]
+    for attempt in range(20):
+        path, start = tmp_path / f"{attempt}" / "watchlist.txt", Barrier(len(wanted))
+
+        def watch(symbol: str, path: Path = path, start: Barrier = start) -> None:
+            file = WatchlistFile(path)
+            start.wait(10)
+            file.watch([symbol])
+
+        with ThreadPoolExecutor(len(wanted)) as threads:
+            list(threads.map(watch, wanted))
+        assert {each.symbol for each in WatchlistFile(path).read().instruments} == set(wanted)

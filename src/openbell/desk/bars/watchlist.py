@@ -126,15 +126,17 @@ class WatchlistFile:
 
     def create(self) -> None:
         """Write a list of the default symbols, for users to edit, if there is no file yet. Raises `StoreError`."""
-        if not self.path.exists():
-            self._write(NEW_FILE, replace=False)
+        with self._locked():
+            if not self.path.exists():
+                self._write(NEW_FILE)
 
     def watch(self, symbols: Iterable[str]) -> list[Instrument]:
         """Add symbols, or write a list of these alone if there is no file yet; returns the symbols that are new."""
         wanted = list(dict.fromkeys(map(parse, symbols)))
-        if not self.path.exists():
-            self._write("".join(f"{each}\n" for each in wanted), replace=False)
-            return wanted
+        with self._locked():
+            if not self.path.exists():
+                self._write("".join(f"{each}\n" for each in wanted))
+                return wanted
         return self.add(str(each) for each in wanted)
 
     def add(self, symbols: Iterable[str]) -> list[Instrument]:
@@ -199,18 +201,13 @@ class WatchlistFile:
         if text != self._text():
             self._write(text)
 
-    def _write(self, text: str, *, replace: bool = True) -> None:
-        """Write the file atomically: a partly written list would be used from then on."""
+    def _write(self, text: str) -> None:
+        """Write the file atomically: a partly written list would be used from then on. The caller holds the lock."""
         beside = self.path.with_name(f".watchlist.{os.getpid()}.{threading.get_ident()}")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 beside.write_text(text, encoding="utf-8", errors="surrogateescape")
-                if replace:
-                    beside.replace(self.path)
-                else:
-                    with suppress(FileExistsError):
-                        os.link(beside, self.path)
+                beside.replace(self.path)
             finally:
                 beside.unlink(missing_ok=True)
         except OSError as error:
