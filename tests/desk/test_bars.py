@@ -32,6 +32,7 @@ from openbell.stores.port import Span
 from openbell.stores.threads import CALLER, Threads
 from tests.clocks import HandClock
 from tests.desk.scripted import BTC, ScriptedFeed, bars
+from tests.waiting import until
 
 NOW = 1_767_744_000  # 2026-01-07T00:00:00Z
 LIVE = Source(Origin.LIVE, "scripted")
@@ -94,8 +95,8 @@ def test_principals_at_one_time_share_one_request_to_the_vendor(tmp_path: Path) 
         feed.gate = asyncio.Event()
         service = BarService(store, feed, FixedClock(NOW))
         calls = [asyncio.create_task(ask(service, name)) for name in ("alice", "bob", "carol")]
-        while not feed.asked:
-            await asyncio.sleep(0)
+        flights = service.history._flights
+        await until(lambda: len(calls) in flights._waiting.values(), "all calls to wait for the request")
         calls[0].cancel()  # the others still get what its call has started
         feed.gate.set()
         _, *answers = await asyncio.gather(*calls, return_exceptions=True)

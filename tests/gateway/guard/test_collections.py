@@ -42,7 +42,7 @@ if __name__ == "__main__":
 """Runs the command line. Prints how many objects a full collection looks at now, or looked at at most since then."""
 LISTS = 49_000
 OWN = 30_000
-"""Objects of the desk that a collection may look at."""
+"""Objects of the desk that a collection may look at; as many come while it searches for strategies."""
 
 
 def test_attack_messages_with_many_values_bring_no_collection_of_the_whole_desk(tmp_path: Path) -> None:
@@ -69,4 +69,4 @@ def test_attack_messages_with_many_values_bring_no_collection_of_the_whole_desk(
             largest = number(signal.SIGUSR2)
         finally:
             ran.kill()
-    assert 0 < largest < LISTS + OWN, largest
+    assert 0 < largest < LISTS + 2 * OWN, largest
