@@ -297,10 +297,11 @@ class BarService:
             raise failure
         return bars
 
-    def earliest(self, series: Series) -> int:
+    async def earliest(self, series: Series) -> int:
         """Returns the time before which stored bars are not shown: the feed's reach, where the feed knows its total."""
         reach = self._sourcing.reach(series)
-        if reach is None or self.feed.count(series.instrument, series.timeframe, reach, self.closed_until()) is None:
+        # Whether it knows totals, a span without bars shows too, and those of ten years need not be counted.
+        if reach is None or await self.feed.count(series.instrument, series.timeframe, reach, reach) is None:
             return 0
         return reach
 
@@ -318,7 +319,7 @@ class BarService:
         with suppress(FeedUnavailable, UnknownSymbol):  # stored bars may be enough; otherwise it is raised below
             await self.history.natives(instrument)
         reach = self._sourcing.reach(series)
-        counted = None if reach is None else self.feed.count(instrument, timeframe, reach, end)
+        counted = None if reach is None else await self.feed.count(instrument, timeframe, reach, end)
         if counted is not None and offset >= counted:
             return barlib.empty(instrument, timeframe), counted
         # One more than asked for: whether there are more is known then.
