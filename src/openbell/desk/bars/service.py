@@ -151,7 +151,7 @@ class BarService:
         end = self.closed_until()
         rings = {each: ring for each in instruments if (ring := self._rings.get(Series(each, timeframe)))}
         versions = {series: version for ring in rings.values() for series, version in ring.versions.items()}
-        touched = {series.instrument for series in self.store.versions.changed(versions)}
+        touched = {series.instrument for series in await self._changed(versions)}
         found = {each: ring.bars for each, ring in rings.items() if ring.current(RING, end) and each not in touched}
         if behind := [each for each in touched if rings[each].depth >= RING]:
             found |= await self._read_again(behind, timeframe, end)
@@ -197,10 +197,15 @@ class BarService:
     async def _newest(self, series: Series, depth: int, end: int) -> Bars:
         """At least the newest `depth` closed bars. Principals read them apart: one would wait in the other's queue."""
         ring = self._rings.get(series)
-        if ring and ring.current(depth, end) and not self.store.versions.changed(ring.versions):
+        if ring and ring.current(depth, end) and not await self._changed(ring.versions):
             return ring.bars
         depth = max(depth, ring.depth) if ring else depth
         return await self._flights.run((CALLER.get(), series, end, depth), lambda: self._refresh(series, depth, end))
+
+    async def _changed(self, versions: Mapping[Series, Version]) -> set[Series]:
+        """The series whose stored bars may have changed since their versions."""
+        known = self.store.versions
+        return known.changed(versions) if known.is_quick else await self.threads.run(known.changed, versions)
 
     async def _refresh(self, series: Series, depth: int, end: int) -> Bars:
         for _ in range(_TRIES):
