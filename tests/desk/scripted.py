@@ -56,7 +56,7 @@ class ScriptedFeed:
     async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
         return {Timeframe.M1: Native()}
 
-    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
+    async def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
         return None
 
     def watermark(self, now: float) -> float:

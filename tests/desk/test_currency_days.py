@@ -74,7 +74,7 @@ def test_counts_of_the_simulator_are_those_of_its_bars(tmp_path: Path) -> None:
     with closing(ParquetStore(tmp_path)) as store:
         for timeframe, count in ((D1, 20), (Timeframe.D2, 9), (W1, 4)):
             found, _ = ask(store, now, timeframe, count)
-            assert feed.count(FOREX, timeframe, int(found.time[0]), now) == len(found) == count
+            assert asyncio.run(feed.count(FOREX, timeframe, int(found.time[0]), now)) == len(found) == count
 
 
 @pytest.mark.parametrize("written", ["%Y-%m-%d", "%Y.%m.%d 00:00"])

@@ -11,14 +11,16 @@ import threading
 import tracemalloc
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openbell.desk.bars.watchlist import in_event_loop
 from openbell.feeds.port import Batch, Feed
-from openbell.feeds.sim.bars import bars_of, minute_bars
+from openbell.feeds.sim.bars import bar_count, bars_of, minute_bars
 from openbell.feeds.sim.days import days_between
 from openbell.feeds.sim.feed import SimFeed
 from openbell.feeds.sim.paths import trace
@@ -499,3 +501,25 @@ def test_a_closed_simulator_has_no_threads() -> None:
             assert not each.is_alive()
 
     asyncio.run(main())
+
+
+def test_bars_are_counted_in_a_thread_once_and_then_from_the_kept_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first count of ten years takes up to 0.3 s, in which an event loop would answer nobody."""
+    now, series = at("2026-07-15T15:30"), Series(parse("AAPL"), Timeframe.D1)
+    counting: list[bool] = []
+
+    def count(*given: Any) -> int:
+        counting.append(in_event_loop())
+        return bar_count(*given)
+
+    monkeypatch.setattr("openbell.feeds.sim.bars._past_counts", {})
+    monkeypatch.setattr("openbell.feeds.sim.feed.bar_count", count)
+    feed = SimFeed(FixedClock(now))
+
+    async def counts() -> list[int | None]:
+        first = at("2017-07-17T00:00")
+        return [await feed.count(series.instrument, series.timeframe, first, now) for _ in range(2)]
+
+    found = asyncio.run(counts())
+    assert found[0] == found[1] == len(asyncio.run(feed.history(series, at("2017-07-17T00:00"), now)))
+    assert counting == [False, True]

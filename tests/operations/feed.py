@@ -44,7 +44,7 @@ class PathFeed:
     async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
         return {Timeframe.M1: Native(since=self._since)}
 
-    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
+    async def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
         return None
 
     def watermark(self, now: float) -> float:

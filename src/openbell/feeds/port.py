@@ -54,10 +54,10 @@ class Feeds(Protocol):
         the vendor must be asked and does not respond.
         """
 
-    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
+    async def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
         """Returns the number of bars of a timeframe in [start, end) that are closed at `end`, without computing the bars.
 
-        `start` is the start of a bar. Returns None if the feed cannot count without the bars.
+        `start` is the start of a bar. Returns None, whatever the span, if the feed cannot count without the bars.
         """
 
     def watermark(self, now: float) -> float:

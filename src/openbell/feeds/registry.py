@@ -246,9 +246,9 @@ class RoutedFeed:
         """Returns those of the instrument's feed."""
         return await self.route(instrument).natives(instrument)
 
-    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
+    async def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
         """Returns that of the instrument's feed."""
-        return self.route(instrument).count(instrument, timeframe, start, end)
+        return await self.route(instrument).count(instrument, timeframe, start, end)
 
     def watermark(self, now: float) -> float:
         """Returns the time up to which all feeds are complete."""

@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from importlib import import_module
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ import uvicorn
 from openbell.desk.desk import Desk
 from openbell.desk.quotes.arche import gateway_file
 from openbell.desk.quotes.arche.gateway_file import NAME
+from openbell.desk.research.strategies.specs import canonical_specs
 from openbell.desk.settings import Settings
 from openbell.gateway.admission import OwnKey
 from openbell.gateway.app import Gateway
@@ -26,13 +28,34 @@ from openbell.gateway.guard.connections import (
     most_connections,
     server_options,
 )
+from openbell.indicators.registry import all_indicators
 from openbell.market.errors import SettingsError
+from openbell.net.http import authorities
 
 log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 3
 """How long requests in progress may take when the gateway stops: the process ends within 5 s."""
 _BACKLOG = 2048
+_FIRST_USES = (
+    "openbell.charts.account.paint",
+    "openbell.charts.compose",
+    "openbell.charts.language.construct",
+    "openbell.charts.payload",
+    "openbell.charts.picture",
+    "openbell.desk.alerts.service",
+    "openbell.desk.operations.health.monitor",
+    "openbell.desk.orders.account_overlays",
+    "openbell.desk.pictures.chart_image.directory",
+    "openbell.desk.pictures.chart_image.documentation",
+    "openbell.desk.quotes.arche.historical",
+    "openbell.desk.research.backtests",
+    "openbell.desk.research.strategies.desk",
+    "openbell.desk.trading_desk",
+)
+"""Modules that the desk and the tools import when they are first used, with what these import."""
+_AT_A_SERVICE = ("openbell.backtest.wire.methods", "grpc.aio")
+"""The same if backtests run at a service."""
 
 
 def bind(settings: Settings) -> socket.socket:
@@ -55,6 +78,7 @@ def bind(settings: Settings) -> socket.socket:
 @asynccontextmanager
 async def serving(desk: Desk, listener: socket.socket) -> AsyncIterator[Gateway]:
     """Serve while the context lasts; at its end, streams are closed and requests in progress are answered."""
+    await asyncio.to_thread(_load_first_uses, desk.settings)
     async with Gateway(desk, listener.getsockname()[1]) as gateway:
         http = _Http(gateway, desk.settings, listener)
         task = desk.supervisor.background("gateway", http.run)
@@ -70,6 +94,18 @@ async def serving(desk: Desk, listener: socket.socket) -> AsyncIterator[Gateway]
             for left in list(http.server.server_state.connections):
                 left.transport.abort()
             await asyncio.sleep(0)  # lets the loop close them
+
+
+def _load_first_uses(settings: Settings) -> None:
+    """Load what the first calls of tools need. In the event loop, other requests would wait for up to 0.2 s.
+
+    A stdio server loads it when its client asks for it: it starts sooner, and nobody else waits.
+    """
+    for name in (*_FIRST_USES, *(_AT_A_SERVICE if settings.backtester else ())):
+        import_module(name)
+    all_indicators()
+    canonical_specs()
+    authorities()
 
 
 @contextmanager

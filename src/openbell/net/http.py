@@ -264,7 +264,7 @@ def client_options(url: str, bounds: RequestBounds, tls: ssl.SSLContext | None =
             max_keepalive_connections=bounds.connections,
             keepalive_expiry=bounds.idle,
         ),
-        "verify": tls or (_authorities() if needs_tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)),
+        "verify": tls or (authorities() if needs_tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)),
     }
 
 
@@ -286,7 +286,7 @@ def failure_of(error: Exception, status: int | None = None) -> HttpFailed:
 
 
 @cache
-def _authorities() -> ssl.SSLContext:
+def authorities() -> ssl.SSLContext:
     """Returns the settings for https of all clients. Loading the certificates takes 20 ms."""
     import httpx2
 

@@ -41,6 +41,9 @@ Covers = Span | Mapping[Series, Sequence[Span]] | None
 class BufferVersions:
     """The states of the series of one store: the buffer knows of every write. Implements `stores.port.Versions`."""
 
+    is_quick = True
+    """A query of a local file in which readers never wait for a writer, whatever the archive is."""
+
     def __init__(self, buffer: Buffer) -> None:
         self._buffer = buffer
 

@@ -167,6 +167,10 @@ class Sources(Protocol):
 class Versions(Protocol):
     """The states of series, and what has changed since. Every call may block."""
 
+    is_quick: bool
+    """True if `changed`, and later looks at the store's gaps, take less than a millisecond: they run in the event loop,
+    because a turn of a thread takes as long."""
+
     def of(self, series: Series) -> Version:
         """The current state of a series; to be taken before a read."""
 

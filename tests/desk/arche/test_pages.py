@@ -225,6 +225,6 @@ async def test_a_simulated_year_has_the_bars_that_the_feed_counts(tmp_path: Path
         span = Span((moment - 40 * DAY) // DAY * DAY, ((moment - 30 * DAY) // DAY + 1) * DAY)
         for interval, timeframe in (("1m", Timeframe.M1), ("1d", Timeframe.D1)):
             found = await historical(desk, "BTC/USD", first, to, interval)
-            assert found.body["total"] == desk.feed.count(btc, timeframe, span.start, span.end)
+            assert found.body["total"] == await desk.feed.count(btc, timeframe, span.start, span.end)
         assert found.response.facts is not None
         assert found.response.facts.bars.sources == {Source(Origin.SIMULATED, "sim")}

@@ -155,9 +155,10 @@ class HistoryFetcher:
     async def _gaps(self, series: Series, span: Span) -> list[Span]:
         """Returns what `gaps` does. Only the first look at a series takes long: it may read and mend all of its files.
 
-        Later ones are not made in a thread, so that what is fetched of many series at once is stored in one write.
+        Later ones are not made in a thread, so that what is fetched of many series at once is stored in one write, unless
+        each look at the store may take long.
         """
-        if series in self._looked_at:
+        if series in self._looked_at and self._store.versions.is_quick:
             return self.gaps(series, span)
         found = await self._threads.run(self.gaps, series, span)
         self._looked_at.add(series)

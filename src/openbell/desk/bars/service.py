@@ -151,7 +151,7 @@ class BarService:
         end = self.closed_until()
         rings = {each: ring for each in instruments if (ring := self._rings.get(Series(each, timeframe)))}
         versions = {series: version for ring in rings.values() for series, version in ring.versions.items()}
-        touched = {series.instrument for series in self.store.versions.changed(versions)}
+        touched = {series.instrument for series in await self._changed(versions)}
         found = {each: ring.bars for each, ring in rings.items() if ring.current(RING, end) and each not in touched}
         if behind := [each for each in touched if rings[each].depth >= RING]:
             found |= await self._read_again(behind, timeframe, end)
@@ -197,10 +197,15 @@ class BarService:
     async def _newest(self, series: Series, depth: int, end: int) -> Bars:
         """At least the newest `depth` closed bars. Principals read them apart: one would wait in the other's queue."""
         ring = self._rings.get(series)
-        if ring and ring.current(depth, end) and not self.store.versions.changed(ring.versions):
+        if ring and ring.current(depth, end) and not await self._changed(ring.versions):
             return ring.bars
         depth = max(depth, ring.depth) if ring else depth
         return await self._flights.run((CALLER.get(), series, end, depth), lambda: self._refresh(series, depth, end))
+
+    async def _changed(self, versions: Mapping[Series, Version]) -> set[Series]:
+        """The series whose stored bars may have changed since their versions."""
+        known = self.store.versions
+        return known.changed(versions) if known.is_quick else await self.threads.run(known.changed, versions)
 
     async def _refresh(self, series: Series, depth: int, end: int) -> Bars:
         for _ in range(_TRIES):
@@ -297,10 +302,11 @@ class BarService:
             raise failure
         return bars
 
-    def earliest(self, series: Series) -> int:
+    async def earliest(self, series: Series) -> int:
         """Returns the time before which stored bars are not shown: the feed's reach, where the feed knows its total."""
         reach = self._sourcing.reach(series)
-        if reach is None or self.feed.count(series.instrument, series.timeframe, reach, self.closed_until()) is None:
+        # Whether it knows totals, a span without bars shows too, and those of ten years need not be counted.
+        if reach is None or await self.feed.count(series.instrument, series.timeframe, reach, reach) is None:
             return 0
         return reach
 
@@ -318,7 +324,7 @@ class BarService:
         with suppress(FeedUnavailable, UnknownSymbol):  # stored bars may be enough; otherwise it is raised below
             await self.history.natives(instrument)
         reach = self._sourcing.reach(series)
-        counted = None if reach is None else self.feed.count(instrument, timeframe, reach, end)
+        counted = None if reach is None else await self.feed.count(instrument, timeframe, reach, end)
         if counted is not None and offset >= counted:
             return barlib.empty(instrument, timeframe), counted
         # One more than asked for: whether there are more is known then.

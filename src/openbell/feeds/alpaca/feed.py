@@ -108,7 +108,7 @@ class AlpacaFeed:
         """Returns minutes to hours and, for stocks, days from 2016 on; crypto starts later."""
         return NATIVES[instrument.asset_class]
 
-    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
+    async def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
         """Returns None: Alpaca does not publish where a symbol's history begins."""
         return None
 

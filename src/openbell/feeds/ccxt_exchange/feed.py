@@ -187,7 +187,7 @@ class CcxtFeed:
             self._natives = await natives(self._connection)
         return self._natives
 
-    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
+    async def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
         """Returns None: exchanges do not publish where a pair's history begins."""
         return None
 

@@ -39,7 +39,7 @@ class NoFeed:
         """Returns nothing: there is no history."""
         return {}
 
-    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
+    async def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
         """Returns None."""
         return None
 

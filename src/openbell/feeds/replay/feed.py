@@ -47,7 +47,7 @@ class ReplayFeed:
         stored = await self._threads.run(self._store.timeframes, instrument)
         return dict.fromkeys((Timeframe.M1, *stored), Native())
 
-    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
+    async def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
         """Returns None: the store counts its bars."""
         return None
 

@@ -32,6 +32,9 @@ _PIECE = 3 * _WEEK
 """Seconds of minutes that are in memory at once. No hour, and no day but that of forex, crosses midnight UTC; no day of
 forex crosses the first minute of Saturday."""
 _MONDAY = 345600
+_KEPT_COUNTS = 512
+_past_counts: dict[tuple[Instrument, int, Timeframe, int, int], int] = {}
+"""Counts from a start to the start of a UTC week. Threads count at once: a count that two of them make is the same."""
 
 
 def minute_bars(instrument: Instrument, seed: int, start: int, end: int) -> Bars:
@@ -151,15 +154,32 @@ def _whole_piece(series: Series, seed: int, at: int) -> Bars:
 def bar_count(instrument: Instrument, seed: int, timeframe: Timeframe, start: int, end: int) -> int:
     """Returns the number of bars that open in [start, end) and close by `end`. `start` is the start of a bucket.
 
-    The count up to the last end of a UTC week is cached. A longer bar that spans it is counted with the minutes after it.
+    The count up to the last end of a UTC week is kept. A longer bar that spans it is counted with the minutes after it.
     """
+    if start >= end:
+        return 0
     if instrument.asset_class is AssetClass.CRYPTO:  # every minute has a bar
         return most_bars(instrument, timeframe, start, end)
-    monday = end - (end - _MONDAY) % _WEEK
+    monday = _week_start(end)
     if monday <= start:
         return _count(instrument, seed, timeframe, start, end)
-    past = _cached_count(instrument, seed, timeframe, start, monday)
+    key = instrument, seed, timeframe, start, monday
+    if (past := _past_counts.get(key)) is None:
+        if len(_past_counts) >= _KEPT_COUNTS:
+            _past_counts.clear()
+        past = _past_counts[key] = _count(*key)
     return past + _count(instrument, seed, timeframe, monday, end)
+
+
+def is_counted(instrument: Instrument, seed: int, timeframe: Timeframe, start: int, end: int) -> bool:
+    """Returns True if `bar_count` has to count no more than the minutes of a week."""
+    monday = _week_start(end)
+    is_short = monday <= start or instrument.asset_class is AssetClass.CRYPTO
+    return is_short or (instrument, seed, timeframe, start, monday) in _past_counts
+
+
+def _week_start(time: int) -> int:
+    return time - (time - _MONDAY) % _WEEK
 
 
 def _count(instrument: Instrument, seed: int, timeframe: Timeframe, start: int, end: int) -> int:
@@ -174,6 +194,3 @@ def _traded_minutes(instrument: Instrument, seed: int, start: int, end: int) -> 
     minute = days.minutes()
     time: Times = minute[traded(LISTINGS[instrument], seed, days, minute)] * 60
     return time[(time >= start) & (time < end)]
-
-
-_cached_count = lru_cache(maxsize=512)(_count)

@@ -75,7 +75,7 @@ class YahooFeed:
         """Returns minutes to 15 minutes, hours of crypto and forex, and days of stocks and crypto."""
         return natives_of(instrument.asset_class, MACHINE.epoch())
 
-    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
+    async def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
         """Returns None: the number of bars is only known after they are fetched."""
         return None
 

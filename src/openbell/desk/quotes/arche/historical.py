@@ -168,14 +168,14 @@ class HistoricalBars:
     async def _read(self, series: Series, span: Span) -> _Found:
         start, end = (begin_of_date(series.instrument, series.timeframe, at) for at in (span.start, span.end))
         days = await self._bars.span(series, start, end)
-        return _Found(series.instrument, days.between(self._bars.earliest(series), end))
+        return _Found(series.instrument, days.between(await self._bars.earliest(series), end))
 
     async def _count(self, series: Series, span: Span) -> _Found:
         failure = await self._bars.fill(series.instrument, span)
         first, last = span.start // DAY, -(-span.end // DAY)
         counts = await self._bars.threads.run(self._counts.of, series, first, last, span.end)
         # A desk with an earlier clock may have stored older minutes, which this one does not show.
-        earliest = self._bars.earliest(series)
+        earliest = await self._bars.earliest(series)
         counts = np.where(np.arange(first, last) < earliest // DAY, 0, counts).astype(counts.dtype)
         if failure and not counts.any():
             raise failure
