@@ -76,6 +76,15 @@ SENTENCES: dict[str, str] = {
     "VendorError": r"^Invalid API key\. Check CHART_IMG_API_KEY|^Rate limit exceeded\. Try again in 7 seconds\.",
 }
 """chartgen's and chart-image's errors have no code: how an agent tells them apart, by the name of the declared class."""
+MESSAGES: dict[int, str] = {
+    -32601: "Unknown tool: no_such_tool; there are ",
+    -32602: "Unknown tool: no_such_tool; there are |Invalid params: .*an_argument_that_no_tool_has is not an argument",
+    -32001: "Insufficient data$",
+    -32002: r"Invalid symbol '\?'",
+    -32003: "Invalid timeframe '2min': use one of ",
+    -32004: "Market data unavailable: .* took longer than ",
+}
+"""The messages of JSON-RPC errors, by code. A client's own complaint about a result has the code -32602 too."""
 
 
 class Provocation(NamedTuple):

@@ -31,6 +31,7 @@ from tests.gateway.clients.connections import (
 )
 from tests.gateway.clients.provocations import (
     DESKS,
+    MESSAGES,
     SENTENCES,
     VENDOR,
     Provocation,
@@ -151,7 +152,9 @@ def is_read(answer: Answered, wanted: str | int) -> bool:
     if not answer["is_error"] or answer["structured"] or not answer["text"].strip():
         return False
     if answer["code"] is not None:
-        return answer["code"] == wanted
+        # Clients put the name and the code of the error before the message, but nothing else.
+        message = rf"(MCP error {wanted}: )?({MESSAGES.get(answer['code'], '(?!)')})"
+        return answer["code"] == wanted and re.match(message, answer["text"]) is not None
     try:
         body = json.loads(answer["text"])
     except ValueError:
@@ -161,6 +164,18 @@ def is_read(answer: Answered, wanted: str | int) -> bool:
         return any(re.search(SENTENCES[str(wanted)], each) for each in said)
     error = body.get("error", body)
     return bool(error["message"]) and wanted in {error.get("code"), error.get("type")}
+
+
+def test_a_clients_own_complaint_about_a_result_is_no_error_of_the_tool() -> None:
+    """The TypeScript SDK throws it with the code of invalid arguments."""
+
+    def read(text: str) -> bool:
+        return is_read(Answered(is_error=True, text=text, structured=False, code=-32602), -32602)
+
+    own = "MCP error -32602: Structured content does not match the tool's output schema: data should NOT have additional"
+    assert not read(own)
+    assert read("MCP error -32602: Invalid params: an_argument_that_no_tool_has is not an argument of this tool")
+    assert read("Unknown tool: no_such_tool; there are get_candles")
 
 
 def routed(servers: dict[tuple[str, str], Connection], eras: Sequence[str]) -> list[Connection]:
