@@ -252,6 +252,15 @@ def test_a_spec_without_a_part_has_the_contracts_code(clients: dict[str, Client]
         assert found["details"]["validation_errors"] == [{"code": code, "path": left_out, "message": "is required"}]
 
 
+def test_a_spec_without_anything_has_the_code_of_its_name_and_every_problem(clients: dict[str, Client]) -> None:
+    found = error(clients["strategy-db"], "submit_new_spec")
+    assert found["code"] == "INVALID_NAME"
+    parts = ["name", "indicators", "entry_conditions", "exit_conditions", "parameters"]
+    assert [(each["path"], each["message"]) for each in found["details"]["validation_errors"]] == [
+        (part, "is required") for part in parts
+    ]
+
+
 @pytest.mark.parametrize(
     ("part", "code"),
     [
