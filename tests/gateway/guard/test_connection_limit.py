@@ -8,15 +8,18 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from resource import RLIM_INFINITY
 from typing import Any
 
 import pytest
 
+from openbell.gateway.guard.connections import FOR_HEALTH, most_connections
 from tests.client import OPENBELL, run
 from tests.gateway.streamable import gateways
 from tests.gateway.streamable.gateways import Up, message
 from tests.waiting import wait_for
 
+ROOT = Path(__file__).resolve().parents[3]
 PRICE = message("tools/call", {"name": "get_current_price", "arguments": {"symbol": "BTC/USD"}})
 
 
@@ -167,3 +170,23 @@ def test_attack_a_halt_file_that_cannot_be_read_opens_no_position_and_is_no_halt
         wait_for(lambda: health() == "None", "the end of it")
         assert up.call("place_order", **{**order, "quantity": 0.03})["isError"] is False
         assert len(up.ask("get_orders")["orders"]) >= 2, "resting orders were not cancelled"
+
+
+def test_units_of_the_documentation_give_handles_for_the_usual_limit_of_connections(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A unit that leaves LimitNOFILE out gets 1,024 handles of systemd, which are 752 connections."""
+    units = [
+        text
+        for file in sorted((ROOT / "docs").rglob("*.md"))
+        for text in file.read_text().split("```")[1::2]
+        if "[Service]" in text and "ExecStart=" in text
+    ]
+    assert units
+    for unit in units:
+        (handles,) = (int(line.partition("=")[2]) for line in unit.splitlines() if line.startswith("LimitNOFILE="))
+        monkeypatch.setattr("resource.getrlimit", lambda _kind, handles=handles: (handles, handles))
+        most = most_connections()
+        monkeypatch.setattr("resource.getrlimit", lambda _kind: (RLIM_INFINITY, RLIM_INFINITY))
+        assert most == most_connections(), "the handles limit the connections, not the default"
+        assert handles - most - FOR_HEALTH >= handles // 4, "the stores and the engine keep a quarter"
