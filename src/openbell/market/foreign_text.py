@@ -9,6 +9,7 @@ their origin; inbound webhooks are cleaned before they are stored.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 _SEQUENCES = re.compile(
     r"""
@@ -38,6 +39,17 @@ def without_invisible(text: str) -> str:
     if not UNSEEN.search(text):
         return text
     return UNSEEN.sub("", _BREAKS.sub("\n", _SEQUENCES.sub("", text)))
+
+
+def visible_json(value: Any) -> Any:
+    """Returns a JSON value in which no name and no text has anything that is not seen."""
+    if isinstance(value, str):
+        return without_invisible(value)
+    if isinstance(value, list):
+        return [visible_json(each) for each in value]
+    if isinstance(value, dict):
+        return {without_invisible(name): visible_json(each) for name, each in value.items()}
+    return value
 
 
 def one_visible_line(text: str, longest: int | None = None) -> str:

@@ -284,6 +284,7 @@ TOOLS = (
         arguments=ImplementationsInput,
         returns=ImplementationPage,
         handler=get_implementations,
+        open_world=True,
         toolset="strategies",
         reads=Reads.RECORDS,
         cache="cache_implementations",

@@ -172,7 +172,9 @@ def test_a_clients_own_complaint_about_a_result_is_no_error_of_the_tool() -> Non
     def read(text: str) -> bool:
         return is_read(Answered(is_error=True, text=text, structured=False, code=-32602), -32602)
 
-    own = "MCP error -32602: Structured content does not match the tool's output schema: data should NOT have additional"
+    own = (
+        "MCP error -32602: Structured content does not match the tool's output schema: data should NOT have additional"
+    )
     assert not read(own)
     assert read("MCP error -32602: Invalid params: an_argument_that_no_tool_has is not an argument of this tool")
     assert read("Unknown tool: no_such_tool; there are get_candles")

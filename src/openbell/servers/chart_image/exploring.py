@@ -39,8 +39,11 @@ async def fetch_chart_documentation(call: Call, given: shapes.DocumentationInput
     images = call.desk.chart_images
     found = await images.documentation.get(force=given.forceRefresh)
     data: dict[str, Any] = {name: found.data[name] for name in _PARTS[given.section]}
+    origins = [] if found.state == "catalogue" else [_host(call.desk.settings.chart_img_docs_url)]
     if given.section == "exchanges":
-        data["exchanges"] = _exchanges(await images.directory.exchanges())
+        listing = await images.directory.exchanges()
+        data["exchanges"] = _exchanges(listing)
+        origins += [] if listing.source == "desk" else [_host(call.desk.settings.chart_img_url)]
     left_out = {} if given.full else _shorten(data, given.section)
     value: shapes.DocumentationShape = {
         "success": True,
@@ -52,8 +55,8 @@ async def fetch_chart_documentation(call: Call, given: shapes.DocumentationInput
         value["leftOut"] = cast("shapes.LeftOut", left_out)
     if found.error:
         value["note"] = found.error
-    if value["source"] != "package":
-        mark(value, _host(call.desk.settings.chart_img_docs_url))
+    if origins:
+        mark(value, " and ".join(dict.fromkeys(origins)))
     return Result(value)
 
 

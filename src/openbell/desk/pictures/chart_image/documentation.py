@@ -31,6 +31,7 @@ from openbell.desk.pictures.chart_image.words import clean
 from openbell.desk.settings import Settings
 from openbell.desk.settings.private_files import replace_file
 from openbell.market.errors import InvalidParameter
+from openbell.market.foreign_text import visible_json
 
 log = logging.getLogger(__name__)
 FRESH_SECONDS = 24 * 3600
@@ -160,7 +161,8 @@ class DocumentationService:
                 return None
             sources = {name: str(table["sources"][name]) for name in PARTS}
             fetched_at = float(table["fetchedAt"])
-            return _Copy(fetched_at, table["data"], sources) if 0 <= fetched_at < _LATEST else None
+            data = visible_json(table["data"])  # it may have been stored as it came
+            return _Copy(fetched_at, data, sources) if 0 <= fetched_at < _LATEST else None
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:

@@ -16,6 +16,7 @@ from typing import Any
 
 from openbell.charts.config.choices import INTERVALS, PLANS, PRESETS, STYLES, THEMES
 from openbell.charts.config.model import kind_of
+from openbell.market.foreign_text import visible_json
 
 PARAMETERS = {
     "intervals": ("interval", INTERVALS, re.compile(r"\d{1,3}[mhDWMY]")),
@@ -167,6 +168,7 @@ def _json_in(block: PageBlock) -> Iterator[Any]:
             try:
                 value = json.loads(text[first : last + 1])
                 json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+                value = visible_json(value)
             except (ValueError, RecursionError):  # also for NaN, and for halves of characters
                 continue
             yield value
