@@ -151,3 +151,10 @@ def test_a_desk_that_stores_nothing_has_one_subscription_for_the_same_arguments(
         assert len(set(made)) == 1
         other = desk.ask("subscribe_alerts", "bob", PATH, **GIVEN)["subscription_id"]
         assert other == made[0] == "sub_1", "ids show nothing about others"
+
+
+def test_the_scopes_write_and_trade_both_store(gateway: Inside) -> None:
+    decision = {"symbol": "AAPL", "action": "BUY", "confidence": 0.5, "reasoning": "because"}
+    for who in ("writer", "bob"):
+        gateway.ask("save_decision", who, "/decisions/mcp", **decision)
+    assert len(gateway.ask("get_recent_decisions", "bob", "/decisions/mcp")["data"]["items"]) == 1
