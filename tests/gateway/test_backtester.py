@@ -23,7 +23,7 @@ from openbell.backtest.wire import backtester_pb2
 from openbell.backtest.wire.limits import MEGABYTE, SERVICE, USUAL_MESSAGE_MB
 from openbell.backtest.wire.methods import METHODS
 from openbell.desk.research.backtester import GrpcBacktester
-from openbell.desk.settings import load
+from openbell.desk.settings import Settings, load
 from openbell.market.errors import DataError, InvalidParameter
 from openbell.stores.threads import CALLER
 from openbell.strategies.compiled import compiled
@@ -170,24 +170,47 @@ def test_a_request_over_the_size_limit_is_refused_and_the_next_one_runs(service:
     assert image(using(service, lambda client: client.run(SHORT))) == image(SHORT.run())
 
 
+def test_requests_and_results_have_at_most_16_megabytes_by_default(service: Service) -> None:
+    assert Settings().backtester_message_mb == USUAL_MESSAGE_MB == 16
+    status, _ = status_of(service, "RunBacktest", bytes(16 * MEGABYTE))
+    assert status is grpc.StatusCode.INVALID_ARGUMENT, "it is no request, but was decoded"
+    status, message = status_of(service, "RunBacktest", bytes(16 * MEGABYTE + 1))
+    assert status is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert "16777217 vs. 16777216" in message
+
+
 def test_attack_many_large_requests_at_once_hold_little_memory_and_give_it_back(tmp_path: Path) -> None:
-    with Service(tmp_path, workers=2) as own:
-        process = psutil.Process(own.process.pid)
-        before, most = process.memory_info().rss, 0
-        request = bytes(USUAL_MESSAGE_MB * MEGABYTE - 1024)  # not a request: refused when it was decoded
-        options = [("grpc.max_send_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
-        channels = [grpc.insecure_channel(own.address, options) for _ in range(12)]
-        calls = [each.unary_stream(f"/{SERVICE}/RunBacktest")(request, timeout=60) for each in channels]
-        while not all(call.done() for call in calls):
-            most = max(most, process.memory_info().rss)
-        codes = {call.code() for call in calls}
-        assert codes <= {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED}, codes
-        for each in channels:
-            each.close()
-        assert most - before < 12 * USUAL_MESSAGE_MB * MEGABYTE, f"{(most - before) / MEGABYTE:.0f} MB"
-        wait_for(
-            lambda: process.memory_info().rss - before < 3 * USUAL_MESSAGE_MB * MEGABYTE, "the memory to be returned"
-        )
+    """At most two are decoded at once, however many workers there are: decoded, one takes thirty times its size."""
+    request = b"\x0a\x00" * (USUAL_MESSAGE_MB * MEGABYTE // 2 - 1024)  # empty parts, refused when they were decoded
+    options = [("grpc.max_send_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
+    with Service(tmp_path, workers=4) as own:
+        process, workers = psutil.Process(own.process.pid), own.workers()
+
+        def held() -> tuple[int, int]:
+            """Bytes of the service, and of its workers."""
+            return process.memory_info().rss, sum(each.memory_info().rss for each in workers)
+
+        def most_held(requests: int) -> tuple[int, int]:
+            """The most bytes that some requests at once take of each."""
+            before, most = held(), (0, 0)
+            channels = [grpc.insecure_channel(own.address, options) for _ in range(requests)]
+            calls = [each.unary_stream(f"/{SERVICE}/RunPortfolio")(request, timeout=60) for each in channels]
+            while not all(call.done() for call in calls):
+                now = held()
+                most = max(most[0], now[0]), max(most[1], now[1])
+            assert {call.code() for call in calls} == {grpc.StatusCode.INVALID_ARGUMENT}
+            for each in channels:
+                each.close()
+            return most[0] - before[0], most[1] - before[1]
+
+        _, one = most_held(1)
+        assert one > 10 * len(request), "one request is seen while it is decoded"
+        before = held()
+        service, decoded = most_held(8)
+        assert decoded < 2.5 * one, f"{decoded / MEGABYTE:.0f} MB, one takes {one / MEGABYTE:.0f} MB"
+        assert service < 12 * len(request), f"{service / MEGABYTE:.0f} MB"
+        wait_for(lambda: held()[0] - before[0] < 3 * len(request), "the memory of the service to be returned")
+        wait_for(lambda: held()[1] - before[1] < one / 2, "the memory of the workers to be returned")
 
 
 def test_attack_a_compressed_request_is_not_unpacked_beyond_the_limit(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ _WORKER = "openbell.gateway.backtester.worker"
 _MOST_DECODED = 2
 """Requests that are decoded at once: each takes several times its size in memory."""
 _RECEIVE_SECONDS = 15.0
+_PIECE = 1 << 18
+"""Bytes of a request that are passed to a worker at once."""
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 """Workers compute beside each other: threads of one would only disturb the others."""
 
@@ -56,8 +58,10 @@ class Worker:
         assert self._process.stdin
         try:
             self._process.stdin.write(framed(FrameKind.METHOD, method.encode()))
-            self._process.stdin.write(framed(FrameKind.REQUEST, request))
-            await self._process.stdin.drain()
+            self._process.stdin.write(FRAME_HEADER.pack(FrameKind.REQUEST.value, len(request)))
+            for start in range(0, len(request), _PIECE):  # written whole, it would be copied
+                self._process.stdin.write(memoryview(request)[start : start + _PIECE])
+                await self._process.stdin.drain()
         except ConnectionError:
             raise WorkerEnded from None
         return await self.read()
