@@ -170,3 +170,61 @@ def test_any_split_of_a_file_into_files_and_commands_gives_the_same_home(split: 
 def test_files_that_are_too_short_to_show_their_timeframe_give_the_same_home(split: Split) -> None:
     home = home_after(split.name, split.commands, zipped=split.zipped, named=False)
     assert home == home_after(split.name, ((split.rows,),))
+
+
+@st.composite
+def parts_of_symbols(draw: st.DrawFn) -> tuple[tuple[str, Rows], ...]:
+    """Files of several symbols in any order, of which each symbol has some."""
+    files: list[tuple[str, Rows]] = []
+    for symbol in draw(st.sets(st.sampled_from(["AAPL", "EUR/USD", "MSFT"]), min_size=2)):
+        count = draw(st.integers(14, 40))
+        cuts = sorted(draw(st.sets(st.integers(1, count - 1), max_size=4)) | {0, count})
+        files += [(symbol, tuple(range(low, high))) for low, high in pairwise(cuts)]
+    return tuple(draw(st.permutations(files)))
+
+
+def days_after(parts: tuple[tuple[str, Rows], ...], commands: int) -> dict[str, tuple[object, ...]]:
+    """Imports files of days, which name their symbol, in some commands; the coverage and the bars of each symbol."""
+    symbols = sorted({symbol for symbol, _ in parts})
+    times = {symbol: times_of("EUR/USD 1d" if symbol == "EUR/USD" else "AAPL 1d") for symbol in symbols}
+    with tempfile.TemporaryDirectory() as folder, closing(ParquetStore(Path(folder) / "data")) as bars:
+        files = Files(Path(folder))
+        paths = []
+        for number, (symbol, rows) in enumerate(parts):
+            lines = [f"{times[symbol][row]},{symbol},10,{12 + row % 5},9,{10 + row % 3},{row}" for row in rows]
+            text = "\n".join(["timestamp,symbol,open,high,low,close,volume", *lines, ""])
+            paths.append(files.write(text, f"{number}.csv"))
+        for at_command in range(commands):
+            reader = FileReader(ImportOptions(None, Timeframe.D1), NOW)
+            chosen = paths[at_command::commands]
+            first = [reader.first(path) for path in chosen]
+            read = (reader.again(path) if each is None else each for path, each in zip(chosen, first, strict=True))
+            if found := [each for some in read for each in some]:
+                store(bars, found, False, lambda _: None)
+        found_by_symbol: dict[str, tuple[object, ...]] = {}
+        for symbol in symbols:
+            series = series_named(f"{symbol} 1d")
+            stored = columns(bars.read(series, 0, EVER))
+            found_by_symbol[symbol] = bars.gaps(series, Span(0, EVER)), stored, asyncio.run(shown(bars, series))
+        return found_by_symbol
+
+
+async def shown(bars: ParquetStore, series: Series) -> list[list[float]]:
+    service = BarService(bars, NoFeed(), FixedClock(NOW))
+    try:
+        return columns(await service.span(series, None, None))
+    finally:
+        await service.threads.close()
+
+
+@given(parts_of_symbols(), st.integers(1, 3))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@example((("AAPL", whole(20)[10:]), ("MSFT", whole(20)), ("AAPL", whole(20)[:10])), 1)
+def test_files_of_several_symbols_in_one_command_give_the_same_home(
+    parts: tuple[tuple[str, Rows], ...], commands: int
+) -> None:
+    rows: dict[str, list[int]] = {}
+    for symbol, some in parts:
+        rows.setdefault(symbol, []).extend(some)
+    one_each = tuple((symbol, tuple(sorted(some))) for symbol, some in sorted(rows.items()))
+    assert days_after(parts, commands) == days_after(one_each, 1)
