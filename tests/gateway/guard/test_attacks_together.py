@@ -6,19 +6,34 @@ import json
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from base64 import b64encode
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet as pq
+
+from tests.client import OPENBELL, PATIENCE, environment
+from tests.gateway.guard import attacker as attacker_names
 from tests.gateway.guard.serving import read
+from tests.gateway.services import Service
+from tests.gateway.streamable import gateways
 from tests.gateway.streamable.gateways import Up, message
+from tests.machine_load import slowdown
+from tests.prefork import Process
 
 LONGEST = 0.5
 """Seconds in which 95 of 100 calls are answered."""
 CALLS = 60
+IDLE = 1_100
+"""Idle connections, more than a desk with 1,024 handles holds."""
 CHART = "/v2/tradingview/advanced-chart"
 SYMBOLS = ("AAPL", "MSFT", "NVDA", "AMZN", "GOOGL", "META", "TSLA", "BTC/USD", "ETH/USD")
 SPEC = {
@@ -83,7 +98,37 @@ def _attacks(up: Up) -> dict[str, tuple[int, list[bytes]]]:
 
 
 @contextmanager
-def _attacked(up: Up) -> Iterator[None]:
+def _imports(home: Path, folder: Path) -> Iterator[None]:
+    """While a file of 1 MB that decodes to 229 MB is imported again and again. Each import must be refused."""
+    file, pipe = folder / "wide.parquet", subprocess.PIPE
+    wide = {f"x{n}": pa.array(np.ones(2_000_000)) for n in range(15)}
+    pq.write_table(pa.table(wide), file, compression="zstd")
+    command, variables = [*OPENBELL, "import", str(file), "--symbol", "AAPL"], environment(home, FEED="sim")
+    ended, refused = threading.Event(), threading.Event()
+    wrong: list[str] = []
+
+    def repeat() -> None:
+        while not ended.is_set():
+            with Process(command, env=variables, text=True, stdout=pipe, stderr=pipe) as process:
+                _, errors = process.communicate(timeout=PATIENCE)
+            if process.returncode != 1 or "decodes to 229 MB" not in errors:
+                wrong.append(errors)
+            refused.set()
+            ended.wait(1)  # the attacker, which has a low priority, must go on too
+
+    with ThreadPoolExecutor(1) as threads:
+        work = threads.submit(repeat)
+        try:
+            assert refused.wait(PATIENCE)
+            yield
+        finally:
+            ended.set()
+        work.result(PATIENCE)
+    assert not wrong
+
+
+@contextmanager
+def _attacked(up: Up, backtester: Service) -> Iterator[None]:
     """Under all attacks. Each must be answered before, and go on while the context lasts."""
     attacks = {
         name: (connections, [b64encode(each).decode() for each in requests])
@@ -93,11 +138,13 @@ def _attacked(up: Up) -> Iterator[None]:
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as attacker:
         try:
             assert attacker.stdin and attacker.stdout
-            attacker.stdin.write(json.dumps({"port": up.port, "attacks": attacks}) + "\n")
+            given = {"port": up.port, "attacks": attacks, "idle": IDLE, "backtester": backtester.address}
+            attacker.stdin.write(json.dumps(given) + "\n")
             attacker.stdin.flush()
             before = json.loads(attacker.stdout.readline())
-            assert set(before) == set(attacks)
-            yield
+            assert set(before) == {*attacks, attacker_names.IDLE, attacker_names.LARGE}
+            with _imports(up.home, up.home.parent):
+                yield
             assert attacker.poll() is None
         finally:
             attacker.kill()
@@ -128,27 +175,24 @@ def _p95(up: Up) -> float:
     return statistics.quantiles(spent, n=20)[-1]
 
 
-def _slowdown() -> float:
-    """How many times longer than alone a program computes now, because others use the processors too."""
-    began, used = time.monotonic(), time.process_time()
-    while time.process_time() - used < 0.2:
-        pass
-    return (time.monotonic() - began) / 0.2
-
-
-def test_attack_all_of_them_at_once_leave_another_principal_its_answers(tmp_path: Path) -> None:
+def test_attack_all_of_them_at_once_leave_another_principal_its_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """95 of 100 calls take at most half a second, more where other programs run; and the desk ends in 5 s."""
-    with Up(tmp_path) as up:
+    monkeypatch.setattr(gateways, "OPENBELL", ["bash", "-c", 'ulimit -n 1024 && exec "$@"', "-", *OPENBELL])
+    home = tmp_path / "home"
+    home.mkdir()
+    with Up(home) as up, Service(home, workers=1) as backtester:
         _p95(up)  # loads what the calls use
-        slowdown = _slowdown()
-        with _attacked(up):
+        load = slowdown()
+        with _attacked(up, backtester):
             found = _p95(up)
-        slowdown = max(1.0, slowdown, _slowdown())
-        assert found <= LONGEST * slowdown, (
-            f"{found * 1000:.0f} ms; the machine is {slowdown:.1f} times slower than alone"
-        )
-        print(f"{found * 1000:.0f} ms; the machine is {slowdown:.1f} times slower than alone")
-        with _attacked(up):
+        with _attacked(up, backtester):
             began = time.monotonic()
             assert up.stop() == 0
             assert time.monotonic() - began < 5
+    # Only now: before, the desk itself had work left, which would raise the limit.
+    load = max(load, slowdown())
+    text = f"{found * 1000:.0f} ms; the machine is {load:.1f} times slower than alone"
+    print(text)
+    assert found <= LONGEST * load, text
