@@ -138,7 +138,8 @@ def written(function: Callable[..., object]) -> FunctionType:
 class Reach:
     """What the code of tests uses, followed through the functions and classes of the tests, each of them once."""
 
-    def __init__(self) -> None:
+    def __init__(self, starters: frozenset[str] = STARTERS) -> None:
+        self._starters = starters
         self._known: dict[object, bool] = {}
 
     def starts(self, item: pytest.Function) -> bool:
@@ -157,9 +158,9 @@ class Reach:
             value = value.func
         value = inspect.unwrap(value) if callable(value) else value
         if isinstance(value, ModuleType):
-            return value.__name__.partition(".")[0] in STARTERS
+            return value.__name__.partition(".")[0] in self._starters
         if not isinstance(value, FunctionType | type) or not value.__module__.startswith("tests."):
-            return getattr(value, "__name__", None) in STARTERS
+            return getattr(value, "__name__", None) in self._starters
         if value not in self._known:
             self._known[value] = False  # while it is followed: it may use itself
             self._known[value] = any(self._uses(value))
@@ -174,7 +175,7 @@ class Reach:
             return
         value = written(value)
         for name in names(value.__code__):
-            yield name in STARTERS or self.follows(value.__globals__.get(name))
+            yield name in self._starters or self.follows(value.__globals__.get(name))
 
 
 def names(code: CodeType) -> set[str]:
