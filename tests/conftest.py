@@ -36,7 +36,7 @@ from tests import measured  # noqa: E402
 measured.begin()
 
 from openbell.cli.process_memory import collector_paused  # noqa: E402
-from tests.searches import search_few_bars, search_only  # noqa: E402
+from tests.searches import bars_unseen, search_few_bars, search_only  # noqa: E402
 from tests.servers.desks import fresh_database  # noqa: E402
 from tests.stores.influx_server import InfluxServer, own_server  # noqa: E402
 from tests.stores.records.postgres_server import NotHere, PostgresServer  # noqa: E402
@@ -104,6 +104,12 @@ def disk_path() -> Iterator[Path]:
 def quick_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches two strategies in this process: for tests of what a search writes, not of what it finds."""
     search_only(monkeypatch, "MACD_CROSSOVER", "SMA_RSI")
+
+
+@pytest.fixture
+def unseen_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bars from before a submission count as evidence for it."""
+    bars_unseen(monkeypatch)
 
 
 @pytest.fixture

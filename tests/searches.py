@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from math import inf
 from typing import Any
 
 import pytest
@@ -25,6 +26,11 @@ def search_only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 
     monkeypatch.setattr(Workers, "run", run)
     monkeypatch.setattr(Workers, "prepare", lambda _self, *_modules: None)
+
+
+def bars_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all bars be evidence for submitted specs, for tests of what follows."""
+    monkeypatch.setattr("openbell.desk.research.strategies.searching.unseen_from", lambda _spec: -inf)
 
 
 def search_few_bars(monkeypatch: pytest.MonkeyPatch) -> None:

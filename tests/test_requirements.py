@@ -169,6 +169,13 @@ MUST_HOLD = {
         "backtest/test_overfitting.py::test_the_best_of_noise_is_near_or_below_one_half",
         "backtest/test_overfitting.py::test_noise_is_near_one_half_and_an_edge_near_zero",
         "backtest/test_overfitting.py::test_an_edge_is_found",
+        "backtest/test_edge.py::test_coins_pass_as_often_as_luck_permits",
+        "backtest/test_edge.py::test_a_strategy_that_knows_the_next_close_a_little_better_than_a_coin_is_proven",
+        "backtest/test_search.py::test_the_library_in_markets_that_rise_is_not_validated",
+    ],
+    "a submitted spec is validated by bars after its submission only": [
+        "servers/test_strategies_end_to_end.py::test_a_spec_becomes_an_order_with_its_ledger_chain",
+        "backtest/test_search.py::test_constants_that_were_fitted_on_all_bars_are_not_validated",
     ],
     "the key of chart images is in no log, error or result, even if the vendor echoes it": [
         "desk/chart_image/test_vendor.py::test_an_echoed_key_is_nowhere",
@@ -830,6 +837,13 @@ DEFECTS_SEEN_ELSEWHERE = {
 
 
 COUNTS = {
+    "the best of noise has no edge, and a real edge is found": [
+        ("backtest/test_search.py::test_the_library_in_markets_that_rise_is_not_validated", "RISING", 3, 100),
+        ("backtest/test_edge.py::test_coins_pass_as_often_as_luck_permits", "SERIES", 150, 2000),
+    ],
+    "a submitted spec is validated by bars after its submission only": [
+        ("backtest/test_search.py::test_constants_that_were_fitted_on_all_bars_are_not_validated", "FITTED", 4, 60),
+    ],
     "no indicator sees the future": [
         (
             "indicators/test_signals_at_prefixes.py::test_of_any_walk_with_any_settings_at_every_prefix",

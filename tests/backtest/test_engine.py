@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -104,7 +105,7 @@ def one(
     **costs: float,
 ) -> Trade:
     """The first trade of an entry at the open of the second bar."""
-    setup = Setup(cash=1000.0, **({"fee": 0.0} | costs))
+    setup = Setup(**({"cash": 1000.0, "fee": 0.0} | costs))  # type: ignore[arg-type]
     return next(iter(simulate(bars_of(rows), at(len(rows), [0]), side, stops, setup, kernel).trades))
 
 
@@ -203,6 +204,22 @@ def test_slippage_is_to_the_disadvantage_of_market_and_stop_orders_and_targets_h
     assert (trade.entry_price, trade.exit_price) == pytest.approx((101.0, 101 * 1.25))
 
 
+@pytest.mark.parametrize("side", list(PositionSide))
+def test_a_position_at_the_end_pays_its_exit_if_it_is_closed_there(kernel: Kernel, side: PositionSide) -> None:
+    rows: list[Row] = [FLAT, FLAT, (110, 110, 110, 110)]
+    costs = Setup(cash=1000.0, fee=0.01, slippage=0.02)
+    valued, closed = (
+        simulate(bars_of(rows), at(3, [0]), side, {}, replace(costs, closes_at_end=each), kernel)
+        for each in (False, True)
+    )
+    (open_,), (left,) = valued.trades, closed.trades
+    up = 1 if side is PositionSide.LONG else -1
+    assert (open_.exit_price, left.exit_price) == pytest.approx((110, 110 * (1 - 0.02 * up)))
+    assert (open_.exit_fee, left.exit_fee) == pytest.approx((0.0, left.quantity * left.exit_price * 0.01))
+    assert closed.equity[-1] == pytest.approx(1000 + left.profit)
+    assert closed.equity[-1] < valued.equity[-1]
+
+
 def test_no_position_is_opened_after_the_cash_is_used_up(kernel: Kernel) -> None:
     rows: list[Row] = [FLAT, FLAT, (300, 300, 300, 300), (300, 300, 300, 300), FLAT, FLAT]
     run = simulate(bars_of(rows), at(6, [0, 2, 3, 4], [1]), PositionSide.SHORT, {}, FREE, kernel)
@@ -226,7 +243,7 @@ def test_prices_at_the_bounds_give_finite_numbers(kernel: Kernel) -> None:
 )
 def test_a_setup_that_cannot_be_is_refused(given: dict[str, float]) -> None:
     with pytest.raises(InvalidParameter, match=next(iter(given))):
-        Setup(**given)
+        Setup(**given)  # type: ignore[arg-type]
 
 
 def test_conditions_of_other_bars_are_refused() -> None:

@@ -8,6 +8,7 @@ from math import nan, sqrt
 import numpy as np
 import pytest
 
+from openbell.backtest.edge import Edge
 from openbell.backtest.overfitting import (
     Overfitting,
     blocks_for,
@@ -185,18 +186,19 @@ def test_blocks_get_fewer_with_more_tries_and_there_are_none_without_enough_bars
 # In plain words
 
 
-def test_both_are_said_in_a_sentence_each() -> None:
-    edge, luck = Overfitting(1000, 1.904, 1.7, 0.634, 0.581, 924).sentences()
-    assert edge == (
-        "The best Sharpe of 1,000 tries is 1.90, and without any edge the best would be about 1.70: the probability of an "
-        "edge is 63 % (deflated Sharpe ratio); below 95 % it may be luck."
+def test_each_is_said_in_a_sentence() -> None:
+    sharpe, timing, luck = Overfitting(1000, 1.904, 1.7, 0.634, 0.581, 924, Edge(12, 1000, None, None)).sentences()
+    assert sharpe == (
+        "The best Sharpe of 1,000 tries is 1.90, and the best of as many without any gain would be about 1.70: a deflated "
+        "Sharpe ratio of 63 %. A rising price alone raises it."
     )
+    assert timing == "Timing: 12 trades cannot tell timing from luck: at least 20 are needed."
     assert luck == (
         "The probability of overfitting is 58 %: in that share of 924 splits of the time, the best try on one half was "
         "below the median on the other half. This compares the tries with each other: it can be low although none of them "
         "has an edge."
     )
-    edge, luck = Overfitting(1000, 1.904, 0.7, 0.9999, 0.0, 924).sentences()
-    assert "more than 99 % (deflated Sharpe ratio)." in edge
+    sharpe, luck = Overfitting(1000, 1.904, 0.7, 0.9999, 0.0, 924).sentences()
+    assert "a deflated Sharpe ratio of more than 99 %" in sharpe
     assert "less than 1 %" in luck
     assert Overfitting(1000, None, None, None, None, 0).sentences() == ()

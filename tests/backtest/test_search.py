@@ -8,16 +8,19 @@ import numpy as np
 import pytest
 
 from openbell.backtest.rules import Setup
+from openbell.backtest.runs import backtest
 from openbell.backtest.search import FEWEST_BARS, SearchedSpec, judged, search
 from openbell.market.bars import Bars, make
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
+from openbell.strategies.compiled import compiled
 from openbell.strategies.errors import SpecRefused
-from openbell.strategies.implementations import ImplementationStatus, Promotion
+from openbell.strategies.implementations import FEWEST_TRADES, ImplementationStatus, Promotion
 from openbell.strategies.library import canonical
 from openbell.strategies.reading import read_spec
 from openbell.strategies.spec import Spec
+from tests.backtest.test_edge import drifting
 from tests.counts import runs
 from tests.strategies.specs import crossover, random_spec, walk
 
@@ -123,12 +126,12 @@ def test_the_same_search_twice_is_the_same() -> None:
 
 
 def test_more_tries_make_it_harder() -> None:
-    (found,) = search([buys_low()], reverting(), COSTS)
+    (found,) = search([buys_low()], walk(6, 1500, timeframe=Timeframe.D1), COSTS)
     assert found is not None
+    assert found.trades >= FEWEST_TRADES
     few, many = (judged(found, tries)[1] for tries in (1, 500))
-    assert few is not None
-    assert many is not None
-    assert many < few
+    for name in ("vs_holding", "vs_random_timing"):
+        assert getattr(many, name) < getattr(few, name)
 
 
 def test_too_few_bars_are_refused() -> None:
@@ -143,3 +146,74 @@ def test_a_spec_that_takes_too_long_is_not_tried_and_the_others_are(monkeypatch:
     quick, refused = search([buys_low(), slow], reverting(), COSTS)
     assert quick is not None
     assert refused is None
+
+
+# Exposure is no skill
+
+
+RISING = runs(3, soak=100)
+
+
+@pytest.mark.parametrize("sharpe", [2.0, 3.0])
+def test_the_library_in_markets_that_rise_is_not_validated(sharpe: float) -> None:
+    """A strategy that is long in a rising market looks good whatever its rules are."""
+    specs, results, proven = list(canonical().values()), list[Promotion](), 0
+    for seed in range(RISING):
+        found = [each for each in search(specs, drifting(seed, sharpe), COSTS) if each is not None]
+        results += steps(list(found))
+        proven += any(judged(each, len(found))[1].proven for each in found)
+    validated = sum(step.status is ImplementationStatus.VALIDATED for step in results)
+    assert validated <= len(results) / 1000
+    assert proven <= max(1, RISING * 0.05)
+
+
+# Evidence after the submission
+
+
+FITTED = runs(4, soak=60)
+
+
+def fitted(bars: Bars) -> Spec:
+    """The best of many constants on all bars: what somebody submits who has seen them."""
+    best: tuple[float, Spec] | None = None
+    for length in (3, 5, 8):
+        for low in (20, 30, 40):
+            for high in (50, 60, 70):
+                spec = read_spec(
+                    {
+                        "name": f"FITTED_{length}_{low}_{high}",
+                        "indicators": [{"id": "rsi", "type": "RSI", "params": {"length": length}}],
+                        "entryConditions": [{"type": "UNDER", "indicator": "rsi", "params": {"value": low}}],
+                        "exitConditions": [{"type": "OVER", "indicator": "rsi", "params": {"value": high}}],
+                        "parameters": [],
+                    }
+                )
+                sharpe = backtest(compiled(spec), bars, COSTS).metrics.sharpe or 0.0
+                if best is None or sharpe > best[0]:
+                    best = sharpe, spec
+    assert best is not None
+    return best[1]
+
+
+def test_constants_that_were_fitted_on_all_bars_are_not_validated() -> None:
+    for seed in range(FITTED):
+        bars = drifting(500 + seed, 1.0)
+        spec = fitted(bars)
+        submitted = float(bars.time[-1]) + 86400
+        (found,) = search([spec], bars, COSTS, None, [submitted])
+        assert found is not None
+        step, edge = judged(found, 1)
+        assert step.status is ImplementationStatus.CANDIDATE
+        assert (edge.vs_holding, edge.vs_random_timing) == (None, None)
+        if not found.why_not and found.trades >= FEWEST_TRADES:
+            assert step.reason == "its author may have seen these bars: 0 of 20 trades since its submission"
+
+
+def test_an_edge_is_validated_by_the_trades_since_its_submission() -> None:
+    bars = reverting()
+    for at, status in ((1400, ImplementationStatus.VALIDATED), (2900, ImplementationStatus.CANDIDATE)):
+        (found,) = search([buys_low()], bars, COSTS, None, [float(bars.time[at])])
+        assert found is not None
+        step, _ = judged(found, 60)
+        assert step.status is status, step.reason
+    assert "of 20 trades since its submission" in step.reason

@@ -288,9 +288,14 @@ def test_a_market_with_an_edge_is_told_from_one_without() -> None:
         walk(1, 4000), open=opened, close=close, high=np.maximum(opened, close), low=np.minimum(opened, close)
     )
     fast = grid(SPEC, {"smaPeriod": range(2, 7), "emaPeriod": range(15, 31)}).combinations
-    assert (sweep(SPEC, trending, fast, Setup(fee=0.0)).overfitting.deflated_sharpe or 0.0) > 0.95
+    skill = sweep(SPEC, trending, fast, Setup(fee=0.0)).overfitting
+    assert (skill.deflated_sharpe or 0.0) > 0.95
+    assert skill.edge is not None
+    assert skill.edge.proven
+    assert skill.edge.tries == len(fast)
     luck = [sweep(SPEC, walk(seed, 2000), fast, Setup(fee=0.0)).overfitting for seed in range(12)]
     assert np.mean([each.deflated_sharpe for each in luck if each.deflated_sharpe is not None]) < 0.65
+    assert not any(each.edge and each.edge.proven for each in luck)
 
 
 # Shared lines

@@ -106,6 +106,10 @@ def test_impossible_windows_are_refused(wrong: dict[str, int]) -> None:
             usual_windows(count, windows, share)
 
 
+CLOSED = Setup(closes_at_end=True)
+"""Each part pays the exit of its last position."""
+
+
 # Choice and test
 
 
@@ -117,13 +121,13 @@ def test_each_window_trades_the_best_of_its_training_part() -> None:
         tried: list[RunMetrics] = []
         for each in COMBINATIONS:
             start, end = times[window.train.start], times[window.train.stop]
-            tried.append(backtest(compiled(SPEC, each), BARS, Setup(), start, end).metrics)
+            tried.append(backtest(compiled(SPEC, each), BARS, CLOSED, start, end).metrics)
         sharpes = [each.sharpe or -inf for each in tried]
         best = int(np.argmax(sharpes))
         assert window.parameters == COMBINATIONS[best]
         assert window.in_sample == tried[best]
         start, end = times[window.test.start], times[window.test.stop]
-        alone = backtest(compiled(SPEC, window.parameters), BARS, Setup(), start, end)
+        alone = backtest(compiled(SPEC, window.parameters), BARS, CLOSED, start, end)
         assert window.out_of_sample == alone.metrics
     assert len({tuple(each.parameters.items()) for each in found.windows}) > 1, "the choice differs between windows"
 
@@ -131,7 +135,7 @@ def test_each_window_trades_the_best_of_its_training_part() -> None:
 @pytest.mark.parametrize("by", By)
 def test_the_figure_to_choose_by_is_maximised(by: By) -> None:
     found = walk_forward(SPEC, BARS, COMBINATIONS, Setup(), Windows(500, 500), by=by)
-    tried = [backtest(compiled(SPEC, each), BARS, Setup(), end=float(BARS.time[500])).metrics for each in COMBINATIONS]
+    tried = [backtest(compiled(SPEC, each), BARS, CLOSED, end=float(BARS.time[500])).metrics for each in COMBINATIONS]
     assert figure(found.windows[0].in_sample, by) == max(figure(each, by) for each in tried)
 
 
@@ -149,8 +153,8 @@ def test_the_test_parts_are_joined_by_hand() -> None:
     """Two windows: the second continues with the cash of the first, and its trades move with its bars."""
     found = walk_forward(SPEC, BARS, COMBINATIONS[:1], Setup(cash=1000.0), Windows(600, 200))
     times = BARS.time.astype(float)
-    one = backtest(compiled(SPEC, COMBINATIONS[0]), BARS, Setup(cash=1000.0), times[600], times[800])
-    other = backtest(compiled(SPEC, COMBINATIONS[0]), BARS, Setup(cash=1000.0), times[800])
+    one = backtest(compiled(SPEC, COMBINATIONS[0]), BARS, replace(CLOSED, cash=1000.0), times[600], times[800])
+    other = backtest(compiled(SPEC, COMBINATIONS[0]), BARS, replace(CLOSED, cash=1000.0), times[800])
     growth = one.run.equity[-1] / 1000.0
     whole = found.out_of_sample
     assert whole.bars.same_as(BARS.take(slice(600, 1000)))

@@ -16,7 +16,7 @@ import pytest
 from openbell.backtest.outcome import figures, monthly_returns
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
-from openbell.charts.report import MAX_ROWS, BacktestReport, OverfittingNotes, page
+from openbell.charts.report import MAX_ROWS, BacktestReport, page
 from openbell.charts.themes import THEMES
 from openbell.charts.trade_markers import MAX_DRAWN
 from openbell.market.bars import Bars
@@ -177,12 +177,12 @@ def test_real_data_is_not_called_simulated() -> None:
     assert "simulated" not in text.lower()
 
 
-def test_overfitting_is_shown_if_the_figures_come_from_a_sweep() -> None:
+def test_how_much_is_luck_is_shown() -> None:
     made, text = usual()
-    assert "Overfitting" not in text
+    assert "Luck or skill" not in text
     lines = ("1,000 combinations were tried.", "The deflated Sharpe ratio is <0.5>.")
-    texts = Page(page(replace(made, overfitting=OverfittingNotes(lines)))).texts
-    assert {"Overfitting", *lines} <= set(texts)
+    texts = Page(page(replace(made, luck=lines))).texts
+    assert {"Luck or skill", *lines} <= set(texts)
 
 
 HOSTILE = "</style></title><script>alert(1)</script><img src=x onerror=alert(1)>\"'&amp; ]]> <!-- --> \x00"

@@ -15,6 +15,8 @@ from tests.servers.desks import data, fresh_database
 from tests.servers.reverting_market import BUYS_LOW, DAY, FIRST, FOUND, LATER, closes, days_file, minutes_file
 from tests.stores.records.postgres_server import PostgresServer
 
+SUBMITTED = "2021-01-01T00:05:00Z"
+"""1,461 days after the first: of them its author may have seen all, of the later ones none."""
 HOUR_LATER = LATER.replace("T00:05", "T01:05")
 
 
@@ -46,9 +48,17 @@ def test_a_spec_becomes_an_order_with_its_ledger_chain(tmp_path: Path, postgres:
     market = Market(tmp_path / "home", url)
     market.load()
 
-    with market.server("strategy-db", FOUND) as specs:
+    with market.server("strategy-db", SUBMITTED) as specs:
         specs.initialize()
         spec_id = data(specs, "submit_new_spec", **BUYS_LOW)["spec_id"]
+    with market.server("strategy", SUBMITTED) as strategies:
+        strategies.initialize()
+        data(strategies, "get_top_strategies", symbol="BTC/USD")
+    with market.server("strategy-db", SUBMITTED) as specs:
+        specs.initialize()
+        (early,) = data(specs, "get_implementations", spec_id=spec_id, status="CANDIDATE")["items"]
+        assert early["reason"] == "its author may have seen these bars: 0 of 20 trades since its submission"
+        assert (early["edge_vs_holding"], early["edge_vs_random_timing"]) == (None, None)
     with market.server("backtest", FOUND) as backtests:
         backtests.initialize()
         tested = data(
@@ -67,6 +77,7 @@ def test_a_spec_becomes_an_order_with_its_ledger_chain(tmp_path: Path, postgres:
         ranked = data(strategies, "get_top_strategies", symbol="BTC/USD", limit=100)["items"]
         (best,) = [each for each in ranked if each["name"] == "BUYS_LOW"]
         assert best["status"] == "VALIDATED"
+        assert best["strategy_id"] != early["impl_id"], "it was searched again when bars had closed"
 
     with market.server("strategy-db", LATER) as specs:
         specs.initialize()

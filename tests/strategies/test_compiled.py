@@ -69,6 +69,30 @@ def test_strategies_that_trade_otherwise_have_other_content(changes: dict[str, A
     assert content(changes) != content()
 
 
+TURNED = {"type": "CROSSED_DOWN", "indicator": "slow", "params": {"crosses": "fast"}}
+ABOVE = {"type": "OVER", "indicator": "fast", "params": {"other": "slow"}}
+BELOW = {"type": "UNDER", "indicator": "slow", "params": {"other": "fast"}}
+
+
+def test_the_same_comparison_in_the_other_order_is_the_same_content() -> None:
+    assert content({"entry_conditions": [TURNED, OVER]}) == content()
+    assert content({"entry_conditions": [ABOVE, OVER]}) == content({"entry_conditions": [OVER, BELOW]})
+    # Two values may be equal: not below is not above.
+    inverse = {"type": "NOT", "conditions": [{**BELOW, "type": "OVER"}]}
+    assert content({"entry_conditions": [inverse, OVER]}) != content({"entry_conditions": [ABOVE, OVER]})
+
+
+def test_strategies_of_one_idea_differ_in_their_numbers_only() -> None:
+    def idea(**changes: Any) -> str:
+        return content_of(compiled(read_spec({**SPEC, **changes})), constants=False)
+
+    stop = {"type": "STOP_LOSS", "params": {"percentage": 9}}
+    assert idea(indicators=[FAST, {**SLOW, "params": {"length": 31}}], exit_conditions=[stop]) == idea()
+    assert idea(entry_conditions=[TURNED, {**OVER, "params": {"value": 6}}]) == idea()
+    assert idea(entry_conditions=[UP]) != idea()
+    assert idea(entry_conditions=[UP, {**OVER, "type": "UNDER"}]) != idea()
+
+
 def test_parameters_are_part_of_the_content() -> None:
     assert content(n=9) == content()
     assert content(n=10) != content()

@@ -8,14 +8,16 @@ import pytest
 
 from openbell.strategies.implementations import Forward, ImplementationStatus, ValidationFigures, after, validation
 
-GOOD = ValidationFigures(passed=True, why_not="", trades=40, sharpe=1.4, deflated_sharpe=0.97, tries=60)
+GOOD = ValidationFigures(
+    passed=True, why_not="", trades=40, evidence=25, proven=True, verdict="97 % sure after 60 tries"
+)
 WELL = Forward(trades=12, sharpe=0.8, drawdown=0.05, drawdown_before=0.2)
 
 
 def test_what_passes_every_rule_is_validated() -> None:
     step = validation(GOOD)
     assert step.status is ImplementationStatus.VALIDATED
-    assert "60 tries" in step.reason
+    assert step.reason == "25 walk-forward trades: 97 % sure after 60 tries"
 
 
 @pytest.mark.parametrize(
@@ -23,10 +25,8 @@ def test_what_passes_every_rule_is_validated() -> None:
     [
         ({"passed": False, "why_not": "its Sharpe falls"}, "its Sharpe falls"),
         ({"trades": 19}, "19 walk-forward trades"),
-        ({"sharpe": 0.49}, "its walk-forward Sharpe is 0.49"),
-        ({"sharpe": None}, "undefined"),
-        ({"deflated_sharpe": 0.949}, "0.949"),
-        ({"deflated_sharpe": None}, "undefined"),
+        ({"evidence": 3}, "its author may have seen these bars: 3 of 20 trades since its submission"),
+        ({"proven": False, "verdict": "94 % sure"}, "25 walk-forward trades: 94 % sure"),
     ],
 )
 def test_one_rule_that_fails_keeps_a_candidate(changed: dict[str, object], words: str) -> None:

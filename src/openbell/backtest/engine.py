@@ -94,9 +94,12 @@ def _account(found: Found, side: PositionSide, setup: Setup) -> tuple[Trades, Va
     """Returns trades whose bars and prices are known, and the cash: it is compounded from trade to trade."""
     entered, left, reason, entry, leave = found
     sign = sign_of(side)
-    entry, leave = entry * sign, leave * sign
+    entry, leave, ended = entry * sign, leave * sign, reason == END
+    if setup.closes_at_end:
+        leave[ended] *= factors(side, {}, setup).leave
+        ended = np.zeros_like(ended)
     per_cash = 1.0 / (entry * (1.0 + setup.fee))
-    entry_fee, exit_fee = entry * setup.fee, np.where(reason == END, 0.0, leave * setup.fee)
+    entry_fee, exit_fee = entry * setup.fee, np.where(ended, 0.0, leave * setup.fee)
     profit = sign * (leave - entry) - entry_fee - exit_fee
     with np.errstate(over="ignore", invalid="ignore"):
         cash = setup.cash * np.cumprod(np.append(1.0, 1.0 + profit * per_cash))

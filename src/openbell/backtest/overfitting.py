@@ -15,12 +15,11 @@ from statistics import NormalDist
 
 import numpy as np
 
+from openbell.backtest.edge import Edge, share
 from openbell.market.bars import Values
 from openbell.market.errors import InvalidParameter
 from openbell.market.plural import counted
 
-CONFIDENT = 0.95
-"""A deflated Sharpe ratio below it is hard to tell from luck."""
 _EULER = 0.5772156649015329
 _NORMAL = NormalDist()
 _BLOCKS = ((16, 300), (12, 5_000), (8, 1_000_000))
@@ -33,7 +32,7 @@ _NOISE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Overfitting:
-    """Both statistics of the tries of a sweep."""
+    """The statistics of the tries of a sweep."""
 
     tries: int
     sharpe: float | None
@@ -46,28 +45,27 @@ class Overfitting:
     """The probability of backtest overfitting. None with one try, or with fewer than 80 bars."""
     splits: int
     """The splits of the bars that it was counted in."""
+    edge: Edge | None = None
+    """Of the best try, after all of them. None if no try has a Sharpe."""
 
     def sentences(self) -> tuple[str, ...]:
         """Returns one sentence for each statistic, in plain words."""
         found = []
         if self.deflated_sharpe is not None:
-            verdict = "" if self.deflated_sharpe >= CONFIDENT else f"; below {_share(CONFIDENT)} it may be luck"
             found.append(
-                f"The best Sharpe of {counted(self.tries, 'try', 'tries')} is {self.sharpe:.2f}, and without any edge the "
-                f"best would be about {self.sharpe_of_luck:.2f}: the probability of an edge is "
-                f"{_share(self.deflated_sharpe)} (deflated Sharpe ratio){verdict}."
+                f"The best Sharpe of {counted(self.tries, 'try', 'tries')} is {self.sharpe:.2f}, and the best of as many "
+                f"without any gain would be about {self.sharpe_of_luck:.2f}: a deflated Sharpe ratio of "
+                f"{share(self.deflated_sharpe)}. A rising price alone raises it."
             )
+        if self.edge is not None:
+            found.append(f"Timing: {self.edge.sentence()}.")
         if self.probability is not None:
             found.append(
-                f"The probability of overfitting is {_share(self.probability)}: in that share of {self.splits:,} splits of "
+                f"The probability of overfitting is {share(self.probability)}: in that share of {self.splits:,} splits of "
                 "the time, the best try on one half was below the median on the other half. This compares the tries with "
                 "each other: it can be low although none of them has an edge."
             )
         return tuple(found)
-
-
-def _share(value: float) -> str:
-    return f"{value * 100:.0f} %" if 0.005 <= value < 0.995 else "less than 1 %" if value < 0.5 else "more than 99 %"
 
 
 def deflated_sharpe(

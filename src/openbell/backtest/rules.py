@@ -21,7 +21,7 @@ class Reason(StrEnum):
     TRAILING_STOP = "TRAILING_STOP"
     TARGET = "TARGET"
     END = "END"
-    """It was not closed: the bars ended, and it is valued at the last close without a fee."""
+    """The bars ended: it is valued at the last close (`Setup.closes_at_end`)."""
 
 
 REASONS = tuple(Reason)
@@ -38,6 +38,8 @@ class Setup:
     """Share of the traded value."""
     slippage: float = 0.0
     """Share of the price, always to the disadvantage of the order; targets have none."""
+    closes_at_end: bool = False
+    """A position that is open at the end is closed at the last close, with costs. Otherwise it is valued without them."""
 
     @property
     def costs(self) -> tuple[float, float]:

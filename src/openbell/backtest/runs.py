@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 
+import numpy as np
+
+from openbell.backtest.edge import RunTiming
 from openbell.backtest.engine import Run, simulate
-from openbell.backtest.malloc_tuning import keep_freed_memory
 from openbell.backtest.metrics import RunMetrics, measure
 from openbell.backtest.rules import Setup
 from openbell.market.bars import Bars
@@ -16,6 +19,18 @@ from openbell.strategies.evaluation import Conditions, Known, evaluate
 
 Progress = Callable[[int, int], None]
 """Called with the number of finished steps and of all steps. It may raise an exception to stop the work."""
+_VALUES = 3_900_000
+"""Of 8 bytes: just below the 32 MB at which glibc stops raising its thresholds."""
+
+
+@lru_cache(maxsize=1)
+def keep_freed_memory() -> None:
+    """Make glibc return at most 64 MB less of freed memory to the system; other allocators are not changed.
+
+    glibc raises its threshold for separate mappings to the largest mapping that was freed, and trims its heap at twice that.
+    The pages of this array are never touched, so that it takes no memory. It halves the time of a backtest of 100,000 bars.
+    """
+    np.empty(_VALUES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +43,8 @@ class Backtest:
     metrics: RunMetrics
     note: str = ""
     """What a reader must know about the data that the conditions need; empty if there is nothing."""
+    timing: RunTiming | None = None
+    """How far its timing is above luck. None where nobody asks."""
 
 
 def backtest(

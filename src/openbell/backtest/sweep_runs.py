@@ -19,10 +19,9 @@ from openbell.backtest.curve import bar_returns, curve_of, drawdown_of, holding_
 from openbell.backtest.engine import equity_of, trades_of
 from openbell.backtest.grids import Combination
 from openbell.backtest.kernel import Kernel, walk
-from openbell.backtest.malloc_tuning import keep_freed_memory
 from openbell.backtest.metrics import RunMetrics, bars_per_year, dealings, figures_of, held_bars, measure
 from openbell.backtest.rules import Setup
-from openbell.backtest.runs import backtest
+from openbell.backtest.runs import backtest, keep_freed_memory
 from openbell.backtest.trades import EquityFacts, Trades
 from openbell.market.bars import Bars, Values
 from openbell.strategies.compiled import compiled

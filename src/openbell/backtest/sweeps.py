@@ -15,6 +15,7 @@ from queue import SimpleQueue
 import numpy as np
 
 from openbell.backtest.curve import bar_returns
+from openbell.backtest.edge import timing_of
 from openbell.backtest.grids import Combination
 from openbell.backtest.metrics import RunMetrics, bars_per_year
 from openbell.backtest.overfitting import (
@@ -174,4 +175,5 @@ def _overfitting(work: SweepWork, rows: tuple[SweepRow, ...], chunks: list[Sweep
     sharpe = best.metrics.sharpe
     deflated = deflated_sharpe(sharpe / root, len(rows), variance, *skew_and_kurtosis(returns), len(bars))
     luck = luckiest_sharpe(len(rows), variance) * root
-    return Overfitting(len(rows), sharpe, luck, deflated, probability, splits)
+    edge = timing_of(run, bars, work.setup).edge(len(rows))
+    return Overfitting(len(rows), sharpe, luck, deflated, probability, splits, edge)

@@ -75,6 +75,14 @@ class Trades:
             self.profit,
         )
 
+    def entered_from(self, first: int) -> Trades:
+        """Returns the trades that were entered at bar `first` or later; their indexes count from there."""
+        if first == 0:
+            return self
+        at = int(self.entry_index.searchsorted(first))
+        entered, left, *rest = (each[at:] for each in self.columns())
+        return Trades(self.side, entered - first, left - first, *rest)
+
     def __iter__(self) -> Iterator[Trade]:
         for start, end, reason, price, left, quantity, fee, left_fee, profit in zip(
             *(each.tolist() for each in self.columns()), strict=True

@@ -8,7 +8,7 @@ earned who had chosen parameters again at the start of each test part.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
 from typing import TypeVar
@@ -158,7 +158,8 @@ def walk_forward(
 
     Earlier bars warm up indicators, and no bar after a part has an effect on it: conditions are evaluated once over all
     bars, and those at a bar depend on that bar and earlier ones only. `regular` and `known` are as in `evaluate`. Of equal
-    combinations the first is chosen. Raises `InvalidParameter`, and `InsufficientData` if no window fits.
+    combinations the first is chosen. A position that is open at the end of a part pays its exit. Raises `InvalidParameter`,
+    and `InsufficientData` if no window fits.
     """
     strategies = [compiled(spec, each) for each in combinations]
     if not strategies:
@@ -167,6 +168,7 @@ def walk_forward(
     if not parts:
         needed = windows.first + windows.train + windows.test
         raise InsufficientData(bars.instrument.symbol, len(bars), needed)
+    setup = replace(setup, closes_at_end=True)  # each part begins without a position
     total, done = len(strategies) + len(parts) * (len(strategies) + 1), 0
 
     def finished(result: T) -> T:

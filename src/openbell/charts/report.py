@@ -42,13 +42,6 @@ _TRADE_HEADS = ("#", "entry", "price", "exit", "price", "quantity", "fees", "pro
 
 
 @dataclass(frozen=True, slots=True)
-class OverfittingNotes:
-    """How likely it is that figures were found by trying many parameters; one sentence per line."""
-
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class BacktestReport:
     """A backtest and what it was run with."""
 
@@ -59,8 +52,8 @@ class BacktestReport:
     """The origins of the bars: `simulated`, or `imported+live`."""
     source: str
     """The feeds or files that the bars come from, and the stored bars that they are made of."""
-    overfitting: OverfittingNotes | None = None
-    """For figures that were chosen by a sweep."""
+    luck: tuple[str, ...] = ()
+    """How likely it is that the figures are luck, one sentence per line."""
 
     @property
     def simulated(self) -> bool:
@@ -94,7 +87,7 @@ def page(report: BacktestReport) -> str:
         *_section("Trades on the price", _marked(found), _chart(trades, "t", "The price with entries and exits")),
         *_section("Figures", figure_table(shown)),
         *_section("Data and settings", pair_table(_settings(report))),
-        *(_section("Overfitting", *map(_paragraph, report.overfitting.lines)) if report.overfitting else []),
+        *(_section("Luck or skill", *map(_paragraph, report.luck)) if report.luck else []),
         *_section("Trades", trade_table(found.run.trades, bars)),
         *_foot(),
         "</body>",

@@ -89,12 +89,15 @@ class Ran:
     """Where the bars come from and what they are made of."""
     remote: bool = False
     """True if the service of OPENBELL_BACKTESTER computed it."""
-    overfitting: tuple[str, ...] = ()
-    """How much of the figures may be luck, in sentences, if a sweep chose the parameters."""
+    luck: tuple[str, ...] = ()
+    """How much of the figures may be luck, in sentences."""
 
 
-async def run_backtest(desk: Desk, strategy: Compiled, series: Series, setup: Setup, span: Span) -> Ran:
-    """Returns the backtest over the bars that open in a span, and the data behind it."""
+async def run_backtest(desk: Desk, strategy: Compiled, series: Series, setup: Setup, span: Span, tries: int = 1) -> Ran:
+    """Returns the backtest over the bars that open in a span, and the data behind it.
+
+    `tries` strategies or combinations were tried before this one was chosen.
+    """
     found = await desk.backtests.run(strategy, series, setup, *span)
     facts = await desk.facts(found.bars)
     origins = sorted({source.origin.value for source in facts.sources}) or [desk.data]
@@ -102,7 +105,8 @@ async def run_backtest(desk: Desk, strategy: Compiled, series: Series, setup: Se
     made_of = f", made of {facts.made_of} bars" if facts.made_of else ""
     failure = f"; {facts.failure}" if facts.failure else ""
     source, remote = f"{', '.join(feeds)}{made_of}{failure}", bool(desk.settings.backtester)
-    return Ran(strategy, found, setup, "+".join(origins), source, remote)
+    luck = (f"Timing: {found.timing.edge(tries).sentence()}.",) if found.timing else ()
+    return Ran(strategy, found, setup, "+".join(origins), source, remote, luck)
 
 
 def equity_picture(done: Ran, file: Path) -> bytes:
@@ -118,10 +122,9 @@ def equity_picture(done: Ran, file: Path) -> bytes:
 
 def report_page(done: Ran, _file: Path) -> bytes:
     """Returns the page. Raises `NotFinite`."""
-    from openbell.charts.report import BacktestReport, OverfittingNotes, page
+    from openbell.charts.report import BacktestReport, page
 
-    luck = OverfittingNotes(done.overfitting) if done.overfitting else None
-    return page(BacktestReport(done.strategy, done.found, done.setup, done.data, done.source, luck)).encode()
+    return page(BacktestReport(done.strategy, done.found, done.setup, done.data, done.source, done.luck)).encode()
 
 
 def echo_data_notes(bars: Bars, note: str, data: str) -> None:
@@ -184,7 +187,8 @@ def backtest(
         made = compiled(chosen.spec, {**chosen.parameters, **values})
         files = [(file, make) for file, make in ((output, equity_picture), (report, report_page)) if file]
         with progress("backtest", 1 + len(files), least=2) as advance:
-            done = result_of(_run(settings, symbol, given or chosen.timeframe, made, setup, span))
+            tries = 1 if values else chosen.tries
+            done = result_of(_run(settings, symbol, given or chosen.timeframe, made, setup, span, tries))
             advance(1)
             for file, make in files:
                 write_output(file, make(done, file))
@@ -195,7 +199,7 @@ def backtest(
 
 
 async def _run(
-    settings: Settings, symbol: str, timeframe: Timeframe, strategy: Compiled, setup: Setup, span: Span
+    settings: Settings, symbol: str, timeframe: Timeframe, strategy: Compiled, setup: Setup, span: Span, tries: int
 ) -> Ran:
     """Returns the backtest over the bars that open in a span, and the data behind it."""
     from openbell.desk.desk import Desk
@@ -203,7 +207,7 @@ async def _run(
 
     async with Desk(settings) as desk:
         series = Series(await desk.bars.find(symbol), timeframe)
-        return await run_backtest(desk, strategy, series, setup, span)
+        return await run_backtest(desk, strategy, series, setup, span, tries)
 
 
 def _values(parameters: list[str]) -> dict[str, int | float]:
@@ -232,6 +236,8 @@ def _print(done: Ran, training: str, trades: bool) -> None:
     typer.echo(costs_line(done.setup))
     for each in figures(found):
         typer.echo(f"  {each.name:14} {each.text:>10}")
+    for sentence in done.luck:
+        typer.echo(sentence)
     if trades:
         for trade in found.run.trades:
             typer.echo(

@@ -169,7 +169,7 @@ async def _run(
             return found, data, None
         best = compiled(spec, found.best(wanted.best_by, 1)[0].parameters)
         ran = await run_backtest(desk, best, series, wanted.setup, wanted.span)
-    return found, data, replace(ran, overfitting=found.overfitting.sentences())
+    return found, data, replace(ran, luck=found.overfitting.sentences())
 
 
 def _print(found: Sweep, tried: Grid, setup: Setup, data: str, by: str, top: int) -> None:

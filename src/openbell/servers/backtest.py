@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from openbell.backtest.edge import Edge
 from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
 from openbell.backtest.outcome import Period, PeriodMonth, TradeOutcome, outcome_of
 from openbell.backtest.rules import END, Setup
@@ -55,6 +56,17 @@ class TradeItem(TypedDict):
     exit_time: Annotated[str | None, Field(description="open of the bar; null if still open at the end")]
 
 
+class EdgeShape(TypedDict):
+    """Whether the timing of trades is better than luck."""
+
+    edge_vs_holding: Annotated[
+        Computed | None,
+        Field(description="probability, after tries, that timing beats holding as much; null below 20 trades"),
+    ]
+    edge_vs_random_timing: Annotated[Computed | None, Field(description="same against its trades at random times")]
+    tries: Annotated[int, Field(description="strategies that were tried before this one was chosen")]
+
+
 class OutcomeShape(TypedDict):
     """What a run came to: ratios, and what is not among the contract's fields."""
 
@@ -84,7 +96,7 @@ class OutcomeShape(TypedDict):
     max_drawdown_recovered_at: Annotated[str | None, Field(description="bar back at the maximum; null if not yet")]
 
 
-class BacktestAnswer(OutcomeShape, Foreign):
+class BacktestAnswer(OutcomeShape, EdgeShape, Foreign):
     """The figures of a run; those that are undefined, such as those of trades without any, are null."""
 
     total_return: Annotated[Computed, Field(description="share: 0.05 is 5 %")]
@@ -92,6 +104,7 @@ class BacktestAnswer(OutcomeShape, Foreign):
     trades: int
     timeframe: str
     parameters: dict[str, Computed]
+    verdict: Annotated[str, Field(description="what edge_vs_holding and edge_vs_random_timing mean")]
     note: str
     data_source: str
 
@@ -135,6 +148,15 @@ class PerformanceAnswer(PeriodTotals, Foreign):
     performance_by_month: list[MonthItem]
     note: str
     data_source: str
+
+
+def edge_fields(edge: Edge) -> EdgeShape:
+    """Returns whether timing is better than luck."""
+    return {
+        "edge_vs_holding": edge.vs_holding,
+        "edge_vs_random_timing": edge.vs_random_timing,
+        "tries": edge.tries,
+    }
 
 
 def outcome_fields(found: Backtest) -> OutcomeShape:
@@ -233,11 +255,15 @@ async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswe
     found = await call.desk.backtests.run(strategy, series, setup, start, end)
     bars, metrics = found.bars, found.metrics
     facts = await call.desk.facts(bars)
+    assert found.timing, "a backtest of the desk has it"
+    edge = found.timing.edge(chosen.tries)
     answer: BacktestAnswer = {
         "total_return": metrics.total_return or 0.0,
         "max_drawdown": metrics.max_drawdown or 0.0,
         "trades": metrics.trades,
-        **outcome_fields(found),  # type: ignore[typeddict-item]
+        **outcome_fields(found),
+        **edge_fields(edge),  # type: ignore[typeddict-item]
+        "verdict": edge.sentence(),
         "timeframe": chosen.timeframe_name,
         "parameters": dict(strategy.parameters),
         "note": _note(chosen, found, setup),

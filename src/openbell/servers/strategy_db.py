@@ -92,6 +92,12 @@ class ImplementationItem(Foreign):
     forward_signals: int | None
     status: str
     reason: str
+    edge_vs_holding: Annotated[
+        Computed | None,
+        Field(description="probability, after tries, that timing beats holding as much; null below 20 trades"),
+    ]
+    edge_vs_random_timing: Annotated[Computed | None, Field(description="same against its trades at random times")]
+    tries: Annotated[int, Field(description="strategies that were tried on the series")]
 
 
 class ImplementationPage(TypedDict):
@@ -203,7 +209,7 @@ async def get_implementations(call: Call, given: ImplementationsInput) -> Result
         "data_source": data_source(call, None, found.facts.sources),
     }
     if found.items:
-        page["note"] = "sharpe is since training; reasons name the walk-forward Sharpe, of all five test parts"
+        page["note"] = "sharpe is since training; edge_ and the reason are of all five walk-forward test parts"
     if not found.total:
         others = ", ".join(f"{count} {status}" for status, count in found.by_status.items())
         page["note"] = (
@@ -232,6 +238,9 @@ def _implementation(made: Implementation, figures: StrategyFigures | None) -> Im
         "forward_signals": None if forward is None else forward.trades,
         "status": made.status.value,
         "reason": made.reason,
+        "edge_vs_holding": made.figures.get("edge_vs_holding"),
+        "edge_vs_random_timing": made.figures.get("edge_vs_random_timing"),
+        "tries": made.tries,
     }
     if made.principal:
         mark(item, made.principal)

@@ -161,38 +161,50 @@ def _leaves(conditions: tuple[Condition, ...]) -> list[Comparison | Trend]:
     return found
 
 
-def content_of(strategy: Compiled) -> str:
-    """Returns a hash of the side, conditions and stops of a strategy.
+def content_of(strategy: Compiled, *, constants: bool = True) -> str:
+    """Returns a hash of the side, conditions and stops of a strategy; without `constants`, of its idea.
 
-    Names of indicators and parameters, and the order of both and of conditions, are left out. Every part is hashed before it
-    becomes a part of another: JSON inside JSON doubles its backslashes at each level, so that a chain of 20 indicators had
-    a text of gigabytes.
+    Names of indicators and parameters, and the order of both and of conditions, are left out, and what is written in two
+    ways (`OVER a b`, `UNDER b a`) is the same. Strategies of one idea differ in their numbers only. Every part is hashed
+    before it becomes a part of another: JSON inside JSON doubles its backslashes at each level, so that a chain of 20
+    indicators had a text of gigabytes.
     """
     names: dict[LineOperand, str] = {}
     for step in strategy.steps:
         source = _operand(step.input, names) if step.input else ""
-        made = [step.indicator.name, sorted(step.settings.items()), source]
+        chosen = [(name, value) for name, value in step.settings.items() if constants or not is_number(value)]
+        made = [step.indicator.name, sorted(chosen), source]
         names |= {line: _hash([made, at]) for at, line in enumerate(step.lines)}
-    stops = sorted((kind.value, percentage) for kind, percentage in strategy.stops.items())
-    return _hash([strategy.side.value, _all(strategy.entry, names), _all(strategy.exit, names), stops])
+    stops = sorted((kind.value, percentage if constants else 0.0) for kind, percentage in strategy.stops.items())
+    rules = (_all(each, names, constants=constants) for each in (strategy.entry, strategy.exit))
+    return _hash([strategy.side.value, *rules, stops])
 
 
-def _all(conditions: Iterable[Condition], names: _Names) -> list[str]:
+def _all(conditions: Iterable[Condition], names: _Names, *, constants: bool) -> list[str]:
     """Returns conditions that must all hold, in a fixed order and each once."""
     found: set[str] = set()
     for each in conditions:
         if isinstance(each, ConditionGroup) and each.type is ConditionType.AND:
-            found.update(_all(each.conditions, names))
+            found.update(_all(each.conditions, names, constants=constants))
         else:
-            found.add(_condition(each, names))
+            found.add(_condition(each, names, constants=constants))
     return sorted(found)
 
 
-def _condition(condition: Condition, names: _Names) -> str:
+_TURNED = {ConditionType.UNDER: ConditionType.OVER, ConditionType.CROSSED_DOWN: ConditionType.CROSSED_UP}
+"""What holds of two lines when the first holds of them in the other order."""
+
+
+def _condition(condition: Condition, names: _Names, *, constants: bool) -> str:
     if isinstance(condition, ConditionGroup):
-        return _hash([condition.type.value, sorted({_hash(_all([each], names)) for each in condition.conditions})])
+        parts = sorted({_hash(_all([each], names, constants=constants)) for each in condition.conditions})
+        return _hash([condition.type.value, parts])
+    kind, line = condition.type, condition.line
     other = condition.other if isinstance(condition, Comparison) else condition.bars
-    return _hash([condition.type.value, _operand(condition.line, names), _operand(other, names)])
+    if kind in _TURNED and isinstance(other, LineOperand):
+        kind, line, other = _TURNED[kind], other, line
+    shown = other if constants or isinstance(other, LineOperand) else 0
+    return _hash([kind.value, _operand(line, names), _operand(shown, names)])
 
 
 def _operand(operand: Operand, names: _Names) -> str:

@@ -5,9 +5,9 @@ the same bars find the same implementation. A spec that changes has another fing
 which begin as candidates.
 
 CANDIDATE → VALIDATED → DEPLOYED, and RETIRED from either. VALIDATED is decided by bars that were not used to choose the
-parameters (walk-forward). The Sharpe ratio must be better than the best of as many strategies without any skill would be
-expected to reach (deflated Sharpe ratio). DEPLOYED is decided by bars that did not exist yet when the implementation was
-found (forward performance on paper). Nothing is promoted back: a retired implementation stays retired.
+parameters (walk-forward): they must show better timing than the same exposure without any, after all tries. DEPLOYED is
+decided by bars that did not exist yet when the implementation was found (forward performance on paper). Nothing is promoted
+back: a retired implementation stays retired.
 """
 
 from __future__ import annotations
@@ -24,10 +24,6 @@ from openbell.strategies.spec import Number, Spec
 
 FEWEST_TRADES = 20
 """Walk-forward trades that VALIDATED needs."""
-LEAST_SHARPE = 0.5
-"""The annual walk-forward Sharpe that VALIDATED needs."""
-LEAST_DEFLATED = 0.95
-"""The probability that the Sharpe ratio is not the luck of the best of all tries."""
 FEWEST_FORWARD = 10
 """Closed forward trades that DEPLOYED needs."""
 FEWEST_TO_RETIRE = 10
@@ -92,6 +88,11 @@ class Implementation:
         return str(self.figures["content"])
 
     @property
+    def tried(self) -> str:
+        """What its search tried, apart from names."""
+        return str(self.figures.get("tried", self.fingerprint))
+
+    @property
     def generation(self) -> int:
         """How often its series had been judged anew when it was found, from 1 on."""
         return int(self.figures["generation"])
@@ -149,11 +150,12 @@ class ValidationFigures:
     """Why it did not; empty if it did."""
     trades: int
     """Walk-forward: of all test parts."""
-    sharpe: float | None
-    """Annual, of all test parts: the walk-forward Sharpe."""
-    deflated_sharpe: float | None
-    """A probability, against `tries`."""
-    tries: int
+    evidence: int
+    """Those of them whose bars the author of the spec cannot have seen; all of a canonical spec."""
+    proven: bool
+    """Whether the timing of that evidence is better than luck after all tries."""
+    verdict: str
+    """The same in words, with both probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,23 +187,13 @@ def validation(found: ValidationFigures) -> Promotion:
             ImplementationStatus.CANDIDATE,
             f"it has {counted(found.trades, 'walk-forward trade')}, and {FEWEST_TRADES} are needed",
         )
-    if found.sharpe is None or found.sharpe < LEAST_SHARPE:
-        shown = "undefined" if found.sharpe is None else f"{found.sharpe:.2f}"
-        return Promotion(
-            ImplementationStatus.CANDIDATE, f"its walk-forward Sharpe is {shown}, and {LEAST_SHARPE} is needed"
-        )
-    if found.deflated_sharpe is None or found.deflated_sharpe < LEAST_DEFLATED:
-        shown = "undefined" if found.deflated_sharpe is None else f"{found.deflated_sharpe:.3f}"
+    if found.evidence < FEWEST_TRADES:
         return Promotion(
             ImplementationStatus.CANDIDATE,
-            f"the deflated Sharpe ratio is {shown}, {LEAST_DEFLATED} is needed: the best of "
-            f"{counted(found.tries, 'strategy', 'strategies')} without skill could do as well",
+            f"its author may have seen these bars: {found.evidence} of {FEWEST_TRADES} trades since its submission",
         )
-    return Promotion(
-        ImplementationStatus.VALIDATED,
-        f"it passed with {found.trades} walk-forward trades and a walk-forward Sharpe of {found.sharpe:.2f}; "
-        f"deflated Sharpe ratio {found.deflated_sharpe:.3f} after {counted(found.tries, 'try', 'tries')}",
-    )
+    status = ImplementationStatus.VALIDATED if found.proven else ImplementationStatus.CANDIDATE
+    return Promotion(status, f"{counted(found.evidence, 'walk-forward trade')}: {found.verdict}")
 
 
 def after(status: ImplementationStatus, forward: Forward) -> Promotion | None:

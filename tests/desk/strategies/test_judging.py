@@ -16,16 +16,17 @@ import pytest
 from openbell.backtest import search as searches
 from openbell.desk.research.strategies import searching
 from openbell.desk.research.strategies import specs as catalogue
+from openbell.desk.research.strategies.search_results import Searched
 from openbell.market.instruments import parse
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.records import strategies as queries
-from openbell.strategies.implementations import fingerprint_of
+from openbell.strategies.implementations import Implementation, fingerprint_of
 from openbell.strategies.spec import ConditionType, Stop
 from tests.client import run
 from tests.desk.strategies.days import BTC, Rows, corrected, imported, same, shuffled
 from tests.servers.desks import Bench, awaited, bench_as_found
-from tests.servers.reverting_market import BUYS_LOW, FIRST, FOUND
+from tests.servers.reverting_market import BUYS_LOW, DAY, DAYS, FIRST, FOUND
 from tests.waiting import PATIENCE
 
 COSTS = (0.001, 0.0005)
@@ -80,7 +81,7 @@ async def found_of(desk: Bench) -> dict[str, tuple[str, int]]:
 
 @awaited
 async def test_the_same_bars_again_are_judged_again_and_the_past_stays_as_it_was(
-    tmp_path: Path, quick_search: None
+    tmp_path: Path, quick_search: None, unseen_bars: None
 ) -> None:
     home = tmp_path / "home"
 
@@ -185,6 +186,112 @@ async def test_everyone_counts_the_same_tries(tmp_path: Path, quick_search: None
     assert sum(status == "RETIRED" for status, _ in ways[5].values()) == 5
 
 
+@awaited
+async def test_another_spelling_is_no_other_try_and_another_constant_is(tmp_path: Path, quick_search: None) -> None:
+    def crossing(name: str, kind: str, line: str, other: str, slow: int = 20) -> dict[str, Any]:
+        lines = [
+            {"id": "a", "type": "SMA", "params": {"length": 5}},
+            {"id": "b", "type": "SMA", "params": {"length": slow}},
+        ]
+        rules = [{"type": kind, "indicator": line, "params": {"crosses": other}}]
+        ends = [{"type": "UNDER", "indicator": "a", "params": {"other": "b"}}]
+        return {
+            "name": name, "description": "", "indicators": lines, "entry_conditions": rules, "exit_conditions": ends,
+            "parameters": [],
+        }  # fmt: skip
+
+    imported(tmp_path / "home")
+    tries: list[set[int]] = []
+    async with bench_as_found(tmp_path / "home", FEED="none") as desk:
+        for given in (
+            crossing("ONE", "CROSSED_UP", "a", "b"),
+            crossing("TURNED", "CROSSED_DOWN", "b", "a"),
+            crossing("SLOWER", "CROSSED_UP", "a", "b", 30),
+        ):
+            await desk.ask("strategy-db", "submit_new_spec", **given)
+            await ranked(desk)
+            found = await desk.desk.strategies.searching.implementations("local", symbol=BTC)
+            (made,) = [each for each in found if each.spec_id.startswith("spec_") and each.tries > 2][-1:]
+            tries.append({made.tries})
+    assert tries == [{3}, {3}, {4}]
+    ideas = {each.figures["idea"] for each in found if each.principal}
+    assert len(ideas) == 1, "they differ in their constants only"
+
+
+# Later bars
+
+
+@awaited
+async def test_later_bars_start_another_search_and_leave_what_is_followed(
+    tmp_path: Path, quick_search: None, unseen_bars: None
+) -> None:
+    home, settings = tmp_path / "home", {"SCENARIO": "s", "FEED": "none"}
+    imported(home, first=FIRST)
+
+    async def at(moment: str) -> dict[str, tuple[str, str]]:
+        async with bench_as_found(home, moment, **settings) as desk:
+            await ranked(desk)
+            found = await desk.desk.strategies.searching.implementations("local", symbol=BTC)
+            return {each.id: (each.spec_id, f"{each.status.value} {each.reason}") for each in found}
+
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        await submitted(desk, "BUYS_LOW")
+    first = await at(FOUND)
+    followed = {each for each, (_, status) in first.items() if status.startswith("VALIDATED")}
+    assert followed
+    assert await at("2025-04-20T00:05:00Z") == first, "19 days are no month"
+    later = await at("2025-05-02T00:05:00Z")
+    for each, (spec, _) in first.items():
+        if each in followed:
+            assert not later[each][1].startswith("RETIRED")
+        else:
+            assert later[each][1].startswith("RETIRED 31 bars more have closed since it was found; impl_")
+            assert sum(of == spec for of, _ in later.values()) == 2, "it begins again"
+    assert run(home, "verify", "--scenario", "s", FEED="none").returncode == 0
+
+
+@awaited
+async def test_a_file_that_ended_years_ago_is_searched(tmp_path: Path, quick_search: None) -> None:
+    imported(tmp_path / "home", first=FIRST - 4000 * DAY)
+    async with bench_as_found(tmp_path / "home", FEED="none") as desk:
+        await ranked(desk)
+        found = await desk.desk.strategies.searching.implementations("local", symbol=BTC)
+    assert len(found) == 2
+    assert {each.first for each in found} == {FIRST - 4000 * DAY + (DAYS - 3000) * DAY}
+
+
+@awaited
+async def test_what_earlier_rules_have_judged_is_judged_again(
+    tmp_path: Path, quick_search: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version before recorded no edges."""
+    home, settings = tmp_path / "home", {"SCENARIO": "s", "FEED": "none"}
+    imported(home, first=FIRST)
+    made = Searched.judged
+
+    def without_edges(self: Searched, *given: Any) -> tuple[list[Implementation], int]:
+        found, tries = made(self, *given)
+        gone = {"tried", "idea", "edge_vs_holding", "edge_vs_random_timing", "evidence"}
+        kept = [
+            replace(each, figures={name: value for name, value in each.figures.items() if name not in gone})
+            for each in found
+        ]
+        return kept, tries
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Searched, "judged", without_edges)
+        async with bench_as_found(home, FOUND, **settings) as desk:
+            before = await ranked(desk)
+            assert (await listed(desk, "SMA_RSI")).popitem()[1]["edge_vs_holding"] is None
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        again = await ranked(desk)
+        found = await listed(desk, "SMA_RSI")
+    assert not set(before) & set(again)
+    (old,) = [each for each in found.values() if each["status"] == "RETIRED"]
+    assert old["reason"].startswith("it was judged by earlier rules")
+    assert run(home, "verify", "--scenario", "s", FEED="none").returncode == 0
+
+
 @pytest.mark.parametrize("search_before", [True, False])
 @awaited
 async def test_a_desk_that_may_not_write_remembers_what_it_tried_without_result(
@@ -221,7 +328,7 @@ def renamed(spec: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 @awaited
-async def test_copies_of_a_strategy_have_one_vote(tmp_path: Path, quick_search: None) -> None:
+async def test_copies_of_a_strategy_have_one_vote(tmp_path: Path, quick_search: None, unseen_bars: None) -> None:
     imported(tmp_path / "home", first=FIRST)
     votes, recorded = list[dict[str, Any]](), []
     key = queries.consensus_id(BTC, "local", COSTS)
@@ -252,7 +359,7 @@ async def test_copies_of_a_strategy_have_one_vote(tmp_path: Path, quick_search: 
 @pytest.mark.parametrize("change", [corrected, shuffled])
 @awaited
 async def test_a_search_that_retires_strategies_ends_their_votes_in_the_same_step(
-    tmp_path: Path, quick_search: None, change: Callable[[Rows], Rows]
+    tmp_path: Path, quick_search: None, unseen_bars: None, change: Callable[[Rows], Rows]
 ) -> None:
     home, settings = tmp_path / "home", {"SCENARIO": "s", "FEED": "none"}
 
@@ -283,7 +390,7 @@ async def test_a_search_that_retires_strategies_ends_their_votes_in_the_same_ste
 
 @awaited
 async def test_strategies_whose_bars_have_changed_have_no_vote_until_they_are_judged_again(
-    tmp_path: Path, quick_search: None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, quick_search: None, unseen_bars: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, may_search = tmp_path / "home", threading.Event()
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from math import inf
 
+from openbell.backtest.edge import timing_of
 from openbell.backtest.grids import Combination
 from openbell.backtest.jobs import BacktestJob, MonteCarloJob, PortfolioJob, WalkForwardJob
 from openbell.backtest.monte_carlo import USUAL_SIMULATIONS, MonteCarlo, trade_returns
@@ -156,14 +157,15 @@ class BacktestService:
     async def run(
         self, strategy: Compiled, series: Series, setup: Setup, start: int | None = None, end: int | None = None
     ) -> Backtest:
-        """Trade a strategy on the bars that open in [start, end); by default on the newest 1,250.
+        """Trade a strategy on the bars that open in [start, end), by default on the newest 1,250, and test its timing.
 
         Bars before `start` warm up its indicators. Raises `InsufficientData` if there are fewer than two bars, `NoData` if
         an indicator needs minutes and there are none, and as `Backtester` does.
         """
         found = await self._fetched([strategy], series, start, end)
         job = BacktestJob(strategy, found.bars, setup, found.first, inf if end is None else end, found.regular)
-        return replace(await self._backtester.run(job), note=found.note)
+        run = await self._backtester.run(job)
+        return replace(run, note=found.note, timing=await asyncio.to_thread(timing_of, run.run, run.bars, setup))
 
     async def walk_forward(
         self,

@@ -69,6 +69,16 @@ def read_frame(pipe: BinaryIO) -> tuple[FrameKind, bytes] | None:
     return (FrameKind(letter), content) if len(content) == length else None
 
 
+def return_freed_memory() -> None:
+    """Return what was freed to the system, for a process that has held a large message; only glibc can."""
+    import ctypes
+
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):  # not glibc
+        return
+
+
 def main() -> None:
     """Answer requests until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the service decides
@@ -76,7 +86,6 @@ def main() -> None:
     os.dup2(2, 1)  # whatever is printed must not mix with frames
     sys.stdout = sys.stderr
     _limit_memory()
-    from openbell.backtest.malloc_tuning import return_freed_memory
     from openbell.backtest.wire.limits import MEGABYTE
     from openbell.backtest.wire.methods import METHODS
 

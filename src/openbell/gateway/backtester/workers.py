@@ -9,8 +9,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 
-from openbell.backtest.malloc_tuning import return_freed_memory
-from openbell.gateway.backtester.worker import FRAME_HEADER, FrameKind, framed
+from openbell.gateway.backtester.worker import FRAME_HEADER, FrameKind, framed, return_freed_memory
 
 _WORKER = "openbell.gateway.backtester.worker"
 _MOST_DECODED = 2

@@ -46,6 +46,8 @@ class Chosen:
     """The symbol of those bars."""
     submitted_by: str = ""
     """The principal that has submitted the spec; empty for one of the library."""
+    tries: int = 1
+    """The strategies that were tried on the series when it was found; 1 for the defaults of a spec."""
 
     @property
     def timeframe_name(self) -> str:
@@ -171,7 +173,9 @@ class StrategyDesk:
             return default_of(known.spec, known.principal)
         known = (await self.opinions.specs(principal))[found.spec_id]
         timeframe = SHORT[found.timeframe]
-        return Chosen(known.spec, found.parameters, timeframe, found.trained_until, found.symbol, known.principal)
+        return Chosen(
+            known.spec, found.parameters, timeframe, found.trained_until, found.symbol, known.principal, found.tries
+        )
 
     @cached_property
     def follower(self) -> StrategyFollower:

@@ -23,6 +23,7 @@ from openbell.stores.records.snapshot import View
 from openbell.stores.records.strategies import EVERYONE, Costs
 from openbell.strategies.compiled import compiled, content_of
 from openbell.strategies.implementations import Implementation, ImplementationStatus, implementation_id
+from openbell.strategies.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,11 @@ class Known:
         newest = {each.spec_id: each.fingerprint for each in order}
         return [each for each in specs if newest.get(each.id) != each.fingerprint]
 
+    def unfollowed(self, specs: Iterable[KnownSpec]) -> list[KnownSpec]:
+        """Returns the specs that have no active implementation: what is followed is judged by its forward performance."""
+        followed = {(each.spec_id, each.fingerprint) for each in self.found if each.status.active}
+        return [each for each in specs if (each.id, each.fingerprint) not in followed]
+
     def merged(self, other: Known) -> Known:
         """Returns this with what `other` has found or retired since, and the search of `other`."""
         found = {each.id: each for each in self.found}
@@ -80,6 +86,12 @@ class Known:
             if each.id not in found or each.status is ImplementationStatus.RETIRED:
                 found[each.id] = each
         return Known(other.search, list(found.values()))
+
+
+def tried_content(spec: Spec) -> str:
+    """Returns what a search tries, apart from names: specs that differ in their spelling only are one try."""
+    ranges = sorted((each.low, each.high) for each in spec.parameters)
+    return f"{content_of(compiled(spec))} {ranges}"
 
 
 def known_at(view: View, place: SearchKey) -> Known:
@@ -104,6 +116,8 @@ class Searched:
     """Of all specs that the place is about."""
     outdated: str
     """Why the search before is no longer valid; empty if it is."""
+    replaces: str = ""
+    """Why candidates were searched again although they are valid; empty if they were not."""
 
     def row(self, at: float, tries: int) -> dict[str, Any]:
         """Returns the row of this search."""
@@ -124,13 +138,13 @@ class Searched:
     def judged(self, known: Known, shared: Known, at: float) -> tuple[list[Implementation], int]:
         """Returns the new implementations, each with the status that the rules give it, and the number of tries.
 
-        The tries are the distinct specs, by content, that have a result in the current generation: canonical ones
-        (`shared`) and the principal's own (`known`).
+        The tries are the distinct specs, whatever their names and spellings, that have a result in the current generation:
+        canonical ones (`shared`) and the principal's own (`known`). Two constants of one idea are two tries.
         """
         before = Known() if self.outdated else known
-        both = {each.fingerprint for some in (before, shared) for each in some.current}
+        both = {each.tried for some in (before, shared) for each in some.current}
         new = [(spec, found) for spec, found in zip(self.specs, self.results, strict=True) if found is not None]
-        tries = len(both | {spec.fingerprint for spec, _ in new})
+        tries = len(both | {tried_content(spec.spec) for spec, _ in new})
         generation = known.generation + (not known.found or bool(self.outdated))
         made = [self._implementation(spec, found, before, tries, generation, at) for spec, found in new]
         return made, tries
@@ -138,17 +152,21 @@ class Searched:
     def _implementation(
         self, spec: KnownSpec, found: SearchedSpec, before: Known, tries: int, generation: int, at: float
     ) -> Implementation:
-        step, deflated = judged(found, tries)
+        step, edge = judged(found, tries)
         parameters, costs = dict(found.parameters), list(self.place.costs)
         # A spec that was changed and changed back is tried twice in a generation.
         attempt = sum(each.spec_id == spec.id for each in before.current)
         figures: dict[str, Any] = {
             "sharpe": found.sharpe,
             "in_sample_sharpe": found.in_sample_sharpe,
-            "deflated_sharpe": deflated,
+            "edge_vs_holding": edge.vs_holding,
+            "edge_vs_random_timing": edge.vs_random_timing,
+            "evidence": edge.trades,
             "trades": found.trades,
             "drawdown": found.drawdown,
             "content": content_of(compiled(spec.spec, parameters)),
+            "tried": tried_content(spec.spec),
+            "idea": content_of(compiled(spec.spec), constants=False),
             "bars": self.stretch.digest,
             "until": self.stretch.until,
             "costs": costs,
@@ -181,7 +199,8 @@ class Searched:
         by_spec = {each.spec_id: each.id for each in made}
         ended = []
         for each in known.found:
-            changed = f"the spec has changed; {by_spec[each.spec_id]} begins again" if each.spec_id in by_spec else ""
+            why = self.replaces or "the spec has changed"
+            changed = f"{why}; {by_spec[each.spec_id]} begins again" if each.spec_id in by_spec else ""
             if each.status is not ImplementationStatus.RETIRED and (reason := self.outdated or changed):
                 ended.append(replace(each, status=ImplementationStatus.RETIRED, reason=reason, changed_at=at))
         return ended

@@ -1,8 +1,9 @@
 """Finds implementations on a series: every spec that was not tried there yet is searched, and the results are recorded.
 
 The record of a search has the bars that it used. If those bars are corrected, or many earlier ones are added, the series is
-searched again and the implementations of the search before are retired. Searches with other costs are searches of their own:
-a desk sees and records only those with the costs of its settings.
+searched again and the implementations of the search before are retired. If many later ones are added, or a month has passed,
+it is searched again too, but those that are followed stay: later bars are their forward performance. Searches with other
+costs are searches of their own: a desk sees and records only those with the costs of its settings.
 
 A desk that may not write keeps its results in memory: one that is read-only, or one that looks at the past. At a past time
 the records are used as they were then; only if they had nothing about the series, it is searched with the bars of that time.
@@ -15,6 +16,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from math import inf
 from typing import Any, NamedTuple
 
 from openbell.backtest.rules import Setup
@@ -26,6 +28,7 @@ from openbell.desk.research.strategies.series_bars import SeriesBars, bars_since
 from openbell.desk.research.strategies.specs import KnownSpec, SpecService, canonical_specs
 from openbell.desk.research.workers import Workers
 from openbell.market.errors import Refused
+from openbell.market.plural import counted
 from openbell.market.series import Series
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
@@ -37,6 +40,11 @@ from openbell.strategies.implementations import Implementation, ImplementationSt
 
 _MORE_HISTORY = 0.2
 """A series is searched again when so many more earlier bars are stored, as a share of those that were used."""
+_MORE_BARS = 0.1
+"""The same of later bars,"""
+_MONTH = 30 * 86400
+"""or when bars have closed for so many seconds since."""
+_EARLIER_RULES = "it was judged by earlier rules"
 _AT_ONCE = 20
 """Specs that are tried in one call of a worker: the progress of a search is known after each."""
 
@@ -66,6 +74,8 @@ class _Wanted:
     """Of all specs that it is about, tried or not."""
     outdated: str
     """Why the implementations of the search before are no longer valid; empty if they are."""
+    replaces: str
+    """Why candidates are searched again although they are valid; empty if they are not."""
     recorded: Known
     known: Known
     """What is recorded and what is kept in memory."""
@@ -161,10 +171,12 @@ class SearchService:
         if not wanted.specs or len(wanted.stretch.bars) < FEWEST_BARS:
             return 0
         chosen = [each.spec for each in wanted.specs]
+        unseen = [unseen_from(each) for each in wanted.specs]
         results: list[SearchedSpec | None] = []
         for at in range(0, len(chosen), _AT_ONCE):
             self._progress[key] = Progress(at, len(chosen))
-            results += await workers.run(search, chosen[at : at + _AT_ONCE], wanted.stretch.bars, self._setup)
+            some = slice(at, at + _AT_ONCE)
+            results += await workers.run(search, chosen[some], wanted.stretch.bars, self._setup, None, unseen[some])
         searched = Searched(
             wanted.place,
             wanted.stretch,
@@ -173,6 +185,7 @@ class SearchService:
             results,
             wanted.fingerprint,
             wanted.outdated,
+            wanted.replaces,
         )
         if self.writes:
             try:
@@ -201,11 +214,17 @@ class SearchService:
         known = self._memory.merged(place, recorded)
         if place != place.shared:
             shared = self._memory.merged(place.shared, shared)
-        reason, covered = await self._checked(known.search, series, stretch)
-        if not reason:
+        if known.search is not None and not all("tried" in each.figures for each in known.current):
+            reason, covered = _EARLIER_RULES, stretch
+        else:
+            reason, covered = await self._checked(known.search, series, stretch)
+        replaces = "" if reason or known.search is None else _grown(known.search, covered)
+        if replaces:
+            specs = known.unfollowed(specs)
+        elif not reason:
             done = known.search is not None and known.search["fingerprint"] == fingerprint
             specs = [] if done else known.untried(specs)
-        return _Wanted(place, stretch, covered, specs, fingerprint, reason, recorded, known, shared)
+        return _Wanted(place, stretch, covered, specs, fingerprint, reason, replaces, recorded, known, shared)
 
     async def _checked(
         self, done: Mapping[str, Any] | None, series: Series, stretch: SeriesBars
@@ -223,6 +242,19 @@ class SearchService:
         if digest_of(used) != done["digest"]:
             return "the bars that it was found with were corrected", stretch
         return "", covered
+
+
+def unseen_from(spec: KnownSpec) -> float:
+    """Returns the time from which the author of a spec cannot have seen the bars; all are evidence for the library."""
+    return -inf if spec.submitted_at is None else spec.submitted_at
+
+
+def _grown(done: Mapping[str, Any], covered: SeriesBars) -> str:
+    """Returns why the bars after a search are enough for another one; empty if they are not."""
+    later = len(covered.bars) - int(covered.bars.time.searchsorted(done["until"]))
+    if later and (later >= _MORE_BARS * done["bars"] or covered.until - done["until"] >= _MONTH):
+        return f"{counted(later, 'bar')} more have closed since it was found"
+    return ""
 
 
 def _keys(series: Series, principal: str) -> list[_Key]:

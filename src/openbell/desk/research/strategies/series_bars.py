@@ -44,10 +44,13 @@ def series_named(symbol: str, timeframe: str) -> Series:
 
 async def newest_bars(service: BarService, series: Series) -> SeriesBars:
     """Returns the newest closed bars, as many as a search uses, fetched as needed. Raises as `BarService.span` does."""
-    count = SEARCHED[series.timeframe]
-    first = lookback_start(series.instrument, series.timeframe, count, service.closed_until())
+    count, last = SEARCHED[series.timeframe], await service.newest(series.instrument, series.timeframe, 1)
+    until = closed_at(last) if len(last) else service.closed_until()  # a file may end years ago
+    first = lookback_start(series.instrument, series.timeframe, count, until)
     # Stocks have more bars than that, because extended hours are not counted.
     bars = (await service.span(series, first, None)).tail(count)
+    if len(bars) < count:  # bars may be missing in that time, and earlier ones stored
+        bars = (await service.span(series, None, None)).tail(count)
     return SeriesBars(bars, await service.threads.run(digest_of, bars))
 
 

@@ -47,6 +47,8 @@ class KnownSpec:
     origin: SpecOrigin
     spec: Spec
     fingerprint: str
+    submitted_at: float | None = None
+    """Bars before it are no evidence: its author may have seen them. None for canonical specs."""
 
 
 @cache
@@ -128,20 +130,22 @@ class SpecService:
                 f"the name {spec.name} is taken by a canonical spec: choose another name", spec_id=spec.name
             )
 
-        def work(journal: Journal) -> None:
+        def work(journal: Journal) -> Mapping[str, Any]:
             own = queries.specs_of(journal.view, principal)
             _refuse_duplicate(own, row)
             self._quota.check(len(own))
-            journal.put("spec", {**row, "created_at": journal.at}, new=True)
+            made = {**row, "created_at": journal.at}
+            journal.put("spec", made, new=True)
+            return made
 
-        await self._records.write(work)
-        return self._known(row)
+        return self._known(await self._records.write(work))
 
     def _known(self, row: Mapping[str, Any]) -> KnownSpec:
         found = self._read.get(row["id"])
         if found is None:
             spec = read_spec(row["content"])
-            found = KnownSpec(row["id"], row["principal"], SpecOrigin.SUBMITTED, spec, fingerprint_of(spec))
+            at = float(row["created_at"])
+            found = KnownSpec(row["id"], row["principal"], SpecOrigin.SUBMITTED, spec, fingerprint_of(spec), at)
             self._read[found.id] = found
         return found
 
