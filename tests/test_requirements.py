@@ -503,7 +503,7 @@ MUST_HOLD = {
     "nothing later than the clock is seen by any tool of any server": [
         "servers/test_nothing_later.py::test_every_tool_has_samples",
         "servers/test_nothing_later.py::test_the_same_question_has_the_same_answer_before_and_after_later_deeds",
-        "stores/records/test_views.py::test_an_earlier_view_returns_what_the_present_returned_then",
+        "stores/records/test_snapshots.py::test_an_earlier_view_returns_what_the_present_returned_then",
     ],
     "matching goes on whatever clocks looked; a failing symbol stops no other": [
         "desk/trading/test_present.py::test_a_partly_filled_order_continues_whatever_other_clocks_have_read",
@@ -710,16 +710,16 @@ MUST_HOLD = {
         "gateway/test_outbound.py"
     ],
     "streams end with their tokens, and an event id of another ledger resumes nothing": [
-        "gateway/streamable/test_permits.py::test_the_streams_of_a_removed_token_end_within_a_second_or_two",
-        "gateway/streamable/test_permits.py::test_the_stream_of_an_expired_token_ends",
-        "gateway/streamable/test_permits.py::test_an_event_id_of_another_ledger_begins_a_new_stream",
+        "gateway/streamable/test_token_rechecks.py::test_the_streams_of_a_removed_token_end_within_a_second_or_two",
+        "gateway/streamable/test_token_rechecks.py::test_the_stream_of_an_expired_token_ends",
+        "gateway/streamable/test_token_rechecks.py::test_an_event_id_of_another_ledger_begins_a_new_stream",
     ],
     "subscriptions to signals outlast processes, and every gateway process pushes the same alerts": [
         "gateway/streamable/test_signals.py::test_alerts_come_for_what_becomes_true_and_outlast_a_killed_process",
         "gateway/streamable/test_signals.py::test_two_processes_on_one_database_deliver_the_same_signals",
     ],
     "a client that vanishes while it waits loses no notification": [
-        "gateway/streamable/test_permits.py::test_a_client_that_vanishes_while_it_waits_loses_no_notification"
+        "gateway/streamable/test_token_rechecks.py::test_a_client_that_vanishes_while_it_waits_loses_no_notification"
     ],
     "a halt reaches desks on other machines after an outage, and ends with a resume on any of them": [
         "cli/test_halt.py::test_a_halt_reaches_other_machines_when_the_database_is_back_and_ends_with_their_resume"

@@ -46,7 +46,7 @@ def spec_named(settings: Settings, name: str) -> KnownSpec:
     """Returns the operator's or the canonical spec of a name or an id. Raises `UnknownStrategy`."""
     from openbell.desk.settings.principals import OPERATOR
 
-    return _reading(settings, lambda desk: desk.strategies.opinions.spec(OPERATOR, name))
+    return _reading(settings, lambda desk: desk.strategies.advice.spec(OPERATOR, name))
 
 
 def submitted_specs(settings: Settings) -> list[KnownSpec]:

@@ -327,7 +327,7 @@ def _epoch(day: date | None) -> int | None:
 async def get_historical_performance(call: Call, given: PerformanceInput) -> Result[PerformanceAnswer]:
     """Return what a strategy has earned in a period up to now, in all and by month."""
     check_one_of("period", given.period, PERIODS, InvalidPeriod)
-    strategy = await call.desk.strategies.opinions.strategy(call.principal, given.strategy_id, given.symbol)
+    strategy = await call.desk.strategies.advice.strategy(call.principal, given.strategy_id, given.symbol)
     found, stretch = await call.desk.strategies.performance.of(strategy, given.period)
     made = strategy.implementation
     instrument, facts = parse(made.symbol), await call.desk.facts(stretch.bars)

@@ -126,7 +126,7 @@ class ConsensusInput(Arguments):
 async def get_top_strategies(call: Call, given: TopInput) -> Result[StrategyPage]:
     """Return a page of the strategies of a symbol, the best by a metric first."""
     check_one_of("metric", given.metric, METRICS, InvalidMetric)
-    ranked = await call.desk.strategies.opinions.ranking(call.principal, given.symbol, given.metric)
+    ranked = await call.desk.strategies.advice.ranking(call.principal, given.symbol, given.metric)
     page = ranked[given.offset : given.offset + given.limit]
     basis, source = await _basis(call, given.symbol, ranked)
     shown: StrategyPage = {
@@ -134,16 +134,16 @@ async def get_top_strategies(call: Call, given: TopInput) -> Result[StrategyPage
         "pagination": pagination(given.offset, given.limit, len(ranked)),
         **source,  # type: ignore[typeddict-item]
     }
-    opinions = call.desk.strategies.opinions
-    pending = opinions.pending(call.principal, parse(given.symbol))
-    if notes := list(filter(None, (opinions.validation_note(ranked), pending))):
+    advice = call.desk.strategies.advice
+    pending = advice.pending(call.principal, parse(given.symbol))
+    if notes := list(filter(None, (advice.validation_note(ranked), pending))):
         shown["note"] = "; ".join(notes)
     return Result(shown, basis, partial=pending is not None)
 
 
 def _item(call: Call, each: Ranked, metric: str) -> Strategy:
     made, figures = each.implementation, each.figures
-    part, why_not = figures.untrained, call.desk.strategies.opinions.why_no_signal(each)
+    part, why_not = figures.untrained, call.desk.strategies.advice.why_no_signal(each)
     item: Strategy = {
         "strategy_id": made.id,
         "name": each.known.spec.name,
@@ -165,10 +165,10 @@ def _item(call: Call, each: Ranked, metric: str) -> Strategy:
 
 async def get_strategy_signal(call: Call, given: SignalInput) -> Result[SignalAnswer]:
     """Return what a strategy advises at the last closed bar."""
-    found = await call.desk.strategies.opinions.strategy(call.principal, given.strategy_id, given.symbol)
+    found = await call.desk.strategies.advice.strategy(call.principal, given.strategy_id, given.symbol)
     figures, made = found.figures, found.implementation
-    opinions = call.desk.strategies.opinions
-    why_not = opinions.why_no_signal(found)
+    advice = call.desk.strategies.advice
+    why_not = advice.why_no_signal(found)
     if why_not or figures.action is None or figures.triggered_at is None:
         raise NoSignal(why_not or "", strategy_id=made.id)
     part = figures.untrained
@@ -195,7 +195,7 @@ async def get_strategy_signal(call: Call, given: SignalInput) -> Result[SignalAn
 
 
 async def _since_signal(call: Call, strategy: Ranked) -> SinceSignal:
-    prices = await call.desk.strategies.opinions.since_signal(strategy)
+    prices = await call.desk.strategies.advice.since_signal(strategy)
     if prices is None:
         return {}
     then, now, end = prices
@@ -207,7 +207,7 @@ async def _since_signal(call: Call, strategy: Ranked) -> SinceSignal:
 
 async def get_strategy_consensus(call: Call, given: ConsensusInput) -> Result[ConsensusAnswer]:
     """Return the votes of the validated and deployed strategies of a symbol."""
-    found, voters = await call.desk.strategies.opinions.consensus(call.principal, given.symbol)
+    found, voters = await call.desk.strategies.advice.consensus(call.principal, given.symbol)
     basis, source = await _basis(call, given.symbol, voters)
     return Result(
         {
@@ -224,17 +224,17 @@ async def get_strategy_consensus(call: Call, given: ConsensusInput) -> Result[Co
 
 async def _basis(call: Call, symbol: str, strategies: list[Ranked]) -> tuple[Basis, Stated]:
     """Returns the basis of figures, and what payloads state. Of several series, the age is that of the oldest one."""
-    instrument, opinions = parse(symbol), call.desk.strategies.opinions
-    facts = await opinions.facts(each.implementation for each in strategies)
+    instrument, advice = parse(symbol), call.desk.strategies.advice
+    facts = await advice.facts(each.implementation for each in strategies)
     until = min((each.figures.until for each in strategies), default=None)
     outdated = outdated_note(sum(each.outdated for each in strategies))
-    note = "; ".join(filter(None, (opinions.pending(call.principal, instrument), outdated))) or None
+    note = "; ".join(filter(None, (advice.pending(call.principal, instrument), outdated))) or None
     return on_bars(instrument, until, facts, note), stated(call, instrument, facts.sources)
 
 
 def _searched(call: Call, given: TopInput | SignalInput | ConsensusInput) -> str | None:
     """Returns how far the search of a symbol is; None if none is running."""
-    pending = call.desk.strategies.opinions.pending(call.principal, parse(given.symbol))
+    pending = call.desk.strategies.advice.pending(call.principal, parse(given.symbol))
     if call.desk.answers_early:
         return pending and f"{pending}; the search continues while this server runs"
     return pending and (

@@ -22,7 +22,7 @@ from time import monotonic
 from openbell.desk.alerts.alert_groups import AlertGroup, AlertGroups
 from openbell.desk.alerts.inbox import Inbox
 from openbell.desk.bars.facts import latest_of_any
-from openbell.desk.bars.service import RING, BarService
+from openbell.desk.bars.service import MOST_CACHED, BarService
 from openbell.desk.events.supervision import FailingUnits
 from openbell.desk.orders.engine import raise_if_general
 from openbell.desk.orders.prices import TradedMinutes
@@ -302,7 +302,7 @@ class AlertEngine:
         while True:
             # New bars may close during the read; the result must still begin at `since`.
             count = max(2, int((self._bars.closed_until() - since) // MINUTE) + 2)
-            if count <= RING:
+            if count <= MOST_CACHED:
                 bars = await self._bars.newest(instrument, Timeframe.M1, count)
             else:
                 # The last check was long ago; `page` returns at most the bars of the store and its feed.
@@ -333,7 +333,7 @@ class AlertEngine:
 
     async def _signals(self, group: AlertGroup, requests: list[IndicatorRequest]) -> list[Found]:
         """Returns the firings of signal alerts. Alerts of one indicator share its values over the newest bars."""
-        new = await self._indicators.evaluate(group.instrument, group.timeframe, RING, requests)
+        new = await self._indicators.evaluate(group.instrument, group.timeframe, MOST_CACHED, requests)
         found: list[Found] = []
         wanted = group.by_indicator()
         for each in new.indicators:

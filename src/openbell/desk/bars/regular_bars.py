@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from openbell.desk.bars.service import RING, BarService
+from openbell.desk.bars.service import MOST_CACHED, BarService
 from openbell.indicators.regular_hours import partly_regular, regular_part_from_minutes, session_days
 from openbell.market.bars import Bars, bucket_bounds, closed_at, empty, merge
 from openbell.market.instruments import AssetClass, Instrument
@@ -59,11 +59,11 @@ def why_unchanged(instrument: Instrument) -> str | None:
 
 
 async def newest_regular(service: BarService, instrument: Instrument, timeframe: Timeframe, count: int) -> RegularBars:
-    """Returns at least the newest `count` closed bars without extended hours, if there are so many, at most `RING`.
+    """Returns at least the newest `count` closed bars without extended hours, if there are so many, at most `MOST_CACHED`.
 
     Raises as `BarService.latest` does.
     """
-    count = min(RING, count)
+    count = min(MOST_CACHED, count)
     if not has_extended_hours(instrument, timeframe):
         return RegularBars(await service.newest(instrument, timeframe, count))
     latest = await service.newest(instrument, timeframe, 1)
@@ -76,7 +76,7 @@ async def newest_regular(service: BarService, instrument: Instrument, timeframe:
     if len(found.bars) >= count:
         return found
     # A symbol that trades seldom, or whose history has gaps, has its bars further back.
-    older = await without_extended_hours(service, await service.newest(instrument, timeframe, RING))
+    older = await without_extended_hours(service, await service.newest(instrument, timeframe, MOST_CACHED))
     return max(found, older, key=lambda each: len(each.bars))
 
 

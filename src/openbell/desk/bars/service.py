@@ -32,7 +32,7 @@ from openbell.stores.threads import CALLER, Threads
 _TRIES = 3
 _LONG_HISTORIES = 8
 """Histories of many instruments that are fetched at a time: each is in memory until it is stored."""
-RING = 3000
+MOST_CACHED = 3000
 """The most bars that a calculation uses, at every timeframe."""
 _FIRST_PIECE = 250
 """Half the bars of the first further piece of history that is fetched for a symbol that trades seldom."""
@@ -78,7 +78,7 @@ class BarService:
         self.history = HistoryFetcher(store, feed, self.clock, self.threads)
         self.edges = QuietEdges(store)
         self._sourcing = BarAssembly(store, self.history, self.clock, self.edges)
-        self._rings: dict[Series, BarCache] = {}
+        self._caches: dict[Series, BarCache] = {}
         self._flights = SingleFlight()
         self.failures: dict[Series, Failure] = {}
         """The failure of the feed for series of which stored bars are returned."""
@@ -116,14 +116,14 @@ class BarService:
     # The newest bars
 
     async def latest(self, instrument: Instrument, timeframe: Timeframe) -> Bars:
-        """The newest closed bars, at most `RING`; empty if there are none. Raises `FeedUnavailable` when the feed fails and
-        nothing is stored, `UnknownSymbol` when nobody knows it.
+        """The newest closed bars, at most `MOST_CACHED`; empty if there are none. Raises `FeedUnavailable` when the feed
+        fails and nothing is stored, `UnknownSymbol` when nobody knows it.
         """
-        return await self.newest(instrument, timeframe, RING)
+        return await self.newest(instrument, timeframe, MOST_CACHED)
 
     async def newest(self, instrument: Instrument, timeframe: Timeframe, count: int) -> Bars:
-        """The newest `count` closed bars, at most `RING`. Raises as `latest` does."""
-        count = min(count, RING)
+        """The newest `count` closed bars, at most `MOST_CACHED`. Raises as `latest` does."""
+        count = min(count, MOST_CACHED)
         return (await self._newest(Series(instrument, timeframe), count, self.closed_until())).tail(count)
 
     async def stored_timeframes(self, instrument: Instrument) -> list[Timeframe]:
@@ -132,11 +132,11 @@ class BarService:
 
     async def parts_of(self, bars: Bars) -> list[PlanPart]:
         """What closed bars are made of, oldest first."""
-        ring = self._rings.get(bars.series)
+        cached = self._caches.get(bars.series)
         if bars.timeframe is Timeframe.M1:
             return [PlanPart(Timeframe.M1, int(bars.time[0]), barlib.closed_at(bars))]
-        if ring and len(ring.bars) and ring.bars.time[0] <= bars.time[0]:
-            return [part for part in ring.parts if part.end > bars.time[0] and part.start <= bars.time[-1]]
+        if cached and len(cached.bars) and cached.bars.time[0] <= bars.time[0]:
+            return [part for part in cached.parts if part.end > bars.time[0] and part.start <= bars.time[-1]]
         return await self.threads.run(self._parts_of, bars)
 
     def _parts_of(self, bars: Bars) -> list[PlanPart]:
@@ -149,17 +149,21 @@ class BarService:
         bars were added one turn of a thread.
         """
         end = self.closed_until()
-        rings = {each: ring for each in instruments if (ring := self._rings.get(Series(each, timeframe)))}
-        versions = {series: version for ring in rings.values() for series, version in ring.versions.items()}
+        caches = {each: cached for each in instruments if (cached := self._caches.get(Series(each, timeframe)))}
+        versions = {series: version for cached in caches.values() for series, version in cached.versions.items()}
         touched = {series.instrument for series in await self._changed(versions)}
-        found = {each: ring.bars for each, ring in rings.items() if ring.current(RING, end) and each not in touched}
-        if behind := [each for each in touched if rings[each].depth >= RING]:
+        found = {
+            each: cached.bars
+            for each, cached in caches.items()
+            if cached.current(MOST_CACHED, end) and each not in touched
+        }
+        if behind := [each for each in touched if caches[each].depth >= MOST_CACHED]:
             found |= await self._read_again(behind, timeframe, end)
         rest = [each for each in instruments if each not in found]
         turn = asyncio.Semaphore(_LONG_HISTORIES)
 
         async def latest(instrument: Instrument) -> Bars | None:
-            async with nullcontext() if instrument in rings else turn:
+            async with nullcontext() if instrument in caches else turn:
                 return await self._latest_or_none(instrument, timeframe, end)
 
         bars = await asyncio.gather(*map(latest, rest))
@@ -179,27 +183,27 @@ class BarService:
             found: dict[Instrument, BarCache] = {}
             for each in instruments:
                 with suppress(StoreError):  # the next read of this instrument by itself raises it again
-                    ring = self._read(Series(each, timeframe), RING, end)
-                    if len(ring.bars) and not self._sourcing.missing(ring.bars.series, RING, end):
-                        found[each] = ring
+                    cached = self._read(Series(each, timeframe), MOST_CACHED, end)
+                    if len(cached.bars) and not self._sourcing.missing(cached.bars.series, MOST_CACHED, end):
+                        found[each] = cached
             return found
 
         found = await self.threads.run(work)
-        self._rings.update({ring.bars.series: ring for ring in found.values()})
-        return {each: ring.bars for each, ring in found.items()}
+        self._caches.update({cached.bars.series: cached for cached in found.values()})
+        return {each: cached.bars for each, cached in found.items()}
 
     async def _latest_or_none(self, instrument: Instrument, timeframe: Timeframe, end: int) -> Bars | None:
         try:
-            return (await self._newest(Series(instrument, timeframe), RING, end)).tail(RING)
+            return (await self._newest(Series(instrument, timeframe), MOST_CACHED, end)).tail(MOST_CACHED)
         except (DataError, UnknownSymbol):
             return None
 
     async def _newest(self, series: Series, depth: int, end: int) -> Bars:
         """At least the newest `depth` closed bars. Principals read them apart: one would wait in the other's queue."""
-        ring = self._rings.get(series)
-        if ring and ring.current(depth, end) and not await self._changed(ring.versions):
-            return ring.bars
-        depth = max(depth, ring.depth) if ring else depth
+        cached = self._caches.get(series)
+        if cached and cached.current(depth, end) and not await self._changed(cached.versions):
+            return cached.bars
+        depth = max(depth, cached.depth) if cached else depth
         return await self._flights.run((CALLER.get(), series, end, depth), lambda: self._refresh(series, depth, end))
 
     async def _changed(self, versions: Mapping[Series, Version]) -> set[Series]:
@@ -210,17 +214,17 @@ class BarService:
     async def _refresh(self, series: Series, depth: int, end: int) -> Bars:
         for _ in range(_TRIES):
             failure = await self._sourcing.fill_parts(series, depth, end)
-            ring, is_missing = await self.threads.run(self._read_checked, series, depth, end)
+            cached, is_missing = await self.threads.run(self._read_checked, series, depth, end)
             if failure or not is_missing:
                 break
         self._note(series, failure)
-        if not len(ring.bars):
+        if not len(cached.bars):
             if failure:
                 raise failure
             if not await self.known(series.instrument):
                 raise UnknownSymbol(series.instrument.symbol)
-        self._rings[series] = ring
-        return ring.bars
+        self._caches[series] = cached
+        return cached.bars
 
     def _read_checked(self, series: Series, depth: int, end: int) -> tuple[BarCache, bool]:
         """The newest bars; True if some have to be fetched: reading may find a damaged file and set it aside."""
@@ -240,13 +244,13 @@ class BarService:
             start = lookback_start(series.instrument, series.timeframe, count, end)
             return self._sourcing.parts(series, candidates, start, end)
 
-        ring = self._rings.get(series)
-        if ring and ring.end <= end and ring.depth >= depth and len(ring.bars):
+        cached = self._caches.get(series)
+        if cached and cached.end <= end and cached.depth >= depth and len(cached.bars):
             # Minutes are made of nothing else.
             newest = [] if series.timeframe is Timeframe.M1 else parts_since(depth)
-            if kept := self._extended(ring, newest, versions, end):
+            if kept := self._extended(cached, newest, versions, end):
                 return kept
-            depth = ring.depth
+            depth = cached.depth
         parts = parts_since(depth)
         found = self._sourcing.bars_of(series, parts, depth)
         if len(found) < depth:  # it trades seldom, or only a part of its history is stored
@@ -255,18 +259,18 @@ class BarService:
         return BarCache(found, tuple(parts), versions, end, depth)
 
     def _extended(
-        self, ring: BarCache, parts: Sequence[PlanPart], versions: Mapping[Series, Version], end: int
+        self, cached: BarCache, parts: Sequence[PlanPart], versions: Mapping[Series, Version], end: int
     ) -> BarCache | None:
-        """A ring as it is now, if nothing but new minutes was added; None if more has changed."""
-        series, minutes = ring.bars.series, Series(ring.bars.instrument)
-        native = {each: version for each, version in ring.versions.items() if each != minutes}
-        if ring.versions.keys() != versions.keys() or (native and self.store.versions.changed(native)):
+        """The cached bars as they are now, if nothing but new minutes was added; None if more has changed."""
+        series, minutes = cached.bars.series, Series(cached.bars.instrument)
+        native = {each: version for each, version in cached.versions.items() if each != minutes}
+        if cached.versions.keys() != versions.keys() or (native and self.store.versions.changed(native)):
             return None
-        changed = self.store.versions.changed_since(minutes, ring.versions[minutes])
-        again = ring.end if changed is None else max(0, min(changed, ring.end))
+        changed = self.store.versions.changed_since(minutes, cached.versions[minutes])
+        again = cached.end if changed is None else max(0, min(changed, cached.end))
         again = bucket_start(series.instrument, series.timeframe, again)
-        first = int(ring.bars.time[0])
-        before = ring.native_parts(first)
+        first = int(cached.bars.time[0])
+        before = cached.native_parts(first)
         if native_parts(parts, first) != before or again <= first or (before and again < before[-1].end):
             return None
         closes = again if series.timeframe.intraday else next_close(series.instrument, series.timeframe, again)
@@ -274,11 +278,11 @@ class BarService:
         fresh = barlib.resample(stored, series.timeframe, end)
         if series.timeframe is not Timeframe.M1:  # without bars that would be made of a part of their minutes
             fresh = barlib.merge(barlib.empty_of(series), *(fresh.between(part.start, part.end) for part in parts))
-        fresh = fresh.tail(ring.depth)
-        kept = ring.bars.between(0, again).tail(ring.depth - len(fresh))
+        fresh = fresh.tail(cached.depth)
+        kept = cached.bars.between(0, again).tail(cached.depth - len(fresh))
         # Joined arrays are new ones; a part of others would keep all of them in memory.
         bars = barlib.merge(kept, fresh) if len(kept) and len(fresh) else barlib.merge(kept, fresh).copy()
-        return BarCache(bars, tuple(parts), versions, end, ring.depth)
+        return BarCache(bars, tuple(parts), versions, end, cached.depth)
 
     # Spans
 
@@ -343,7 +347,7 @@ class BarService:
     async def _before(self, series: Series, count: int, offset: int, end: int) -> Bars:
         """`count` closed bars before the `offset` newest, or as many as there are."""
         depth = offset + count
-        if depth <= RING:
+        if depth <= MOST_CACHED:
             newest = await self._newest(series, depth, end)
             start = lookback_start(series.instrument, series.timeframe, depth, end)
             unreachable = isinstance(self.failures.get(series), FeedUnavailable)

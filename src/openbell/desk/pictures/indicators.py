@@ -12,7 +12,7 @@ import numpy as np
 
 from openbell.desk.bars.facts import stored_instead
 from openbell.desk.bars.regular_bars import RegularPart, newest_regular, regular_part_of, why_unchanged
-from openbell.desk.bars.service import RING, BarService
+from openbell.desk.bars.service import MOST_CACHED, BarService
 from openbell.feeds.port import Feeds
 from openbell.indicators.evaluation import Computed, IndicatorRequest, evaluate
 from openbell.indicators.profiles import places_of
@@ -135,7 +135,7 @@ def _warm_up(request: IndicatorRequest, timeframe: Timeframe) -> int:
     """Bars before the first one shown after which the start of the series changes no value by more than 1e-10."""
     indicator = request.indicator
     if indicator.cumulative:
-        return RING
+        return MOST_CACHED
     # The session of the first bar, and the one before it.
     days = 2 * _DAY // timeframe.seconds if indicator.regular or indicator.by_day else 0
     return max(_WARM_UP, 24 * request.warmup, days, request.lookback(timeframe) // timeframe.seconds)

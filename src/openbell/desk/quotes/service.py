@@ -10,7 +10,7 @@ import numpy as np
 from openbell.desk.bars.call_deadlines import BarDeadline, during
 from openbell.desk.bars.facts import stored_instead
 from openbell.desk.bars.latest_price import day_volume, latest_price, missing_minutes
-from openbell.desk.bars.service import RING, BarService
+from openbell.desk.bars.service import MOST_CACHED, BarService
 from openbell.market.bars import MINUTE, Bars, closed_at
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, InsufficientData, StaleData, StoreError, UnknownSymbol
@@ -110,7 +110,7 @@ class QuoteService:
 
     async def quote(self, instrument: Instrument) -> Quote:
         """The current price. Raises `StaleData` if the market has traded on without a new bar for too long."""
-        latest = await latest_price(self._bars, instrument, RING)
+        latest = await latest_price(self._bars, instrument, MOST_CACHED)
         minutes, now = latest.minutes, latest.now
         newest = PreviousClose(float(minutes.close[-1]), latest.end)
         if latest.missed > self._stale_after:
@@ -161,7 +161,7 @@ class QuoteService:
         if begun.start >= begun.end:
             return nothing, None
         gaps = await self._bars.threads.run(missing_minutes, self._bars, minutes.between(begun.start, begun.end), begun)
-        if gaps or (minutes.time[0] > begun.start and len(minutes) >= RING):
+        if gaps or (minutes.time[0] > begun.start and len(minutes) >= MOST_CACHED):
             return nothing, "open, high and low of the day are null: some of its minutes are not stored"
         return day_figures(minutes, days[1]), None
 

@@ -18,7 +18,7 @@ from openbell.desk.bars.regular_bars import (
     newest_regular,
     without_extended_hours,
 )
-from openbell.desk.bars.service import RING, BarService
+from openbell.desk.bars.service import MOST_CACHED, BarService
 from openbell.desk.pictures.chart_image.directory_lists import full_symbol
 from openbell.desk.pictures.chart_image.errors import ConfigRefused
 from openbell.desk.pictures.charts import check_drawable
@@ -213,7 +213,7 @@ async def _read(service: BarService, config: ChartConfig, series: Series, wanted
         count = (DEFAULT_BARS if config.range is None else MOST_BARS) + more
         if is_regular:
             return await newest_regular(service, instrument, timeframe, count)
-        return RegularBars(await service.newest(instrument, timeframe, min(RING, count)))
+        return RegularBars(await service.newest(instrument, timeframe, min(MOST_CACHED, count)))
     start = max(wanted.start, lookback_start(instrument, timeframe, MOST_BARS, wanted.end))
     # More bars must be read than are shown if some of them are left out.
     is_cut = is_regular and has_extended_hours(instrument, timeframe)
@@ -222,14 +222,14 @@ async def _read(service: BarService, config: ChartConfig, series: Series, wanted
         bars = await service.span(series, max(0, first), min(wanted.closed, wanted.end + timeframe.seconds))
     else:
         count = -(-max(0, wanted.end - start) // timeframe.seconds) + 1
-        bars = await service.newest(instrument, timeframe, min(RING, count + more))
+        bars = await service.newest(instrument, timeframe, min(MOST_CACHED, count + more))
     return await without_extended_hours(service, bars) if is_regular else RegularBars(bars)
 
 
 def _missing(bars: Bars, count: int, asked: int | None, config: ChartConfig) -> str | None:
     """Returns why the picture begins later than the range; None if it does not."""
     first = int(bars.time[-count])
-    if len(bars) >= RING or count > _NEARLY * MOST_BARS:
+    if len(bars) >= MOST_CACHED or count > _NEARLY * MOST_BARS:
         return (
             f"the newest {count:,} bars of range {config.range} are drawn" if asked is None or first > asked else None
         )

@@ -79,7 +79,7 @@ class Catalogue:
         specs: SpecService,
         searching: SearchService,
         figures: FigureService,
-        opinions: StrategyAdvice,
+        advice: StrategyAdvice,
         watchlist: WatchlistFile,
         settle: Callable[[], Awaitable[None]],
     ) -> None:
@@ -87,7 +87,7 @@ class Catalogue:
         self._specs = specs
         self._searching = searching
         self._figures = figures
-        self._opinions = opinions
+        self._advice = advice
         self._watchlist = watchlist
         self._settle = settle
 
@@ -114,7 +114,7 @@ class Catalogue:
         """Returns what bars are made of; nothing if that takes long and the call is answered early."""
         try:
             async with asyncio.timeout(self._shortly):
-                return await self._opinions.facts(wanted)
+                return await self._advice.facts(wanted)
         except TimeoutError:
             return BarFacts()
 
@@ -124,19 +124,19 @@ class Catalogue:
         Those whose bars have changed are judged again.
         """
         active = await self._standing(principal)
-        if await self._opinions.judge_again(principal, _outdated(active.found, active.figures)):
+        if await self._advice.judge_again(principal, _outdated(active.found, active.figures)):
             active = await self._standing(principal)
         return active
 
     async def _standing(self, principal: str) -> _Active:
         found = await self._shown(principal)
         if not found and (first := await self._first()) is not None:
-            await self._opinions.on(principal, first)
+            await self._advice.on(principal, first)
             found = await self._shown(principal)
             if not found:
-                return _Active([], {}, self._opinions.pending(principal, first))
+                return _Active([], {}, self._advice.pending(principal, first))
         found = [each for each in found if each.status is not ImplementationStatus.RETIRED]
-        return _Active(found, *await self._ready(principal, found, self._opinions.patience))
+        return _Active(found, *await self._ready(principal, found, self._advice.patience))
 
     async def _shown(self, principal: str, spec_id: str | None = None) -> list[Implementation]:
         """Returns the implementations that a principal may see.
@@ -147,20 +147,20 @@ class Catalogue:
         if principal == OPERATOR:
             return found
         watched = {each.symbol for each in (await self._watchlist.current()).instruments}
-        symbols = watched | self._opinions.asked_for(principal)
+        symbols = watched | self._advice.asked_for(principal)
         return [each for each in found if each.principal or each.symbol in symbols]
 
     async def _ready(
         self, principal: str, wanted: list[Implementation], seconds: float | None
     ) -> tuple[dict[str, StrategyFigures], str | None]:
         """Returns the figures that are ready within some seconds, and a note if these are not all."""
-        figures, complete = await self._figures.ready(wanted, await self._opinions.specs(principal), seconds)
+        figures, complete = await self._figures.ready(wanted, await self._advice.specs(principal), seconds)
         return figures, None if complete else _PENDING.format(len(figures), len(wanted))
 
     @property
     def _shortly(self) -> float | None:
         """The seconds of a further step of a call that is answered early."""
-        return self._opinions.patience and self._opinions.patience / 4
+        return self._advice.patience and self._advice.patience / 4
 
     async def _first(self) -> Instrument | None:
         return next(iter((await self._watchlist.current()).instruments), None)

@@ -134,7 +134,7 @@ class StrategyDesk:
         return FigureService(records, self._parts.bars(), self.workers, self.setup, writes=writes)
 
     @cached_property
-    def opinions(self) -> StrategyAdvice:
+    def advice(self) -> StrategyAdvice:
         """Rankings, signals and consensus."""
         settle = self._parts.settle_scenario
         services = AdviceServices(self._parts.bars(), self.specs, self.searching, self.figures, settle)
@@ -144,7 +144,7 @@ class StrategyDesk:
     def catalogue(self) -> Catalogue:
         """Specs and implementations of all symbols."""
         watchlist, settle = self._parts.watchlist, self._parts.settle_scenario
-        return Catalogue(self.specs, self.searching, self.figures, self.opinions, watchlist, settle)
+        return Catalogue(self.specs, self.searching, self.figures, self.advice, watchlist, settle)
 
     @cached_property
     def performance(self) -> PerformanceService:
@@ -167,11 +167,11 @@ class StrategyDesk:
             raise type(error)(f"{wanted}: {error.message}") from None
 
     async def _recorded(self, principal: str, strategy_id: str, instrument: Instrument | None) -> Chosen:
-        found = await self.opinions.implementation(principal, strategy_id, instrument)
+        found = await self.advice.implementation(principal, strategy_id, instrument)
         if found is None:
-            known = await self.opinions.spec(principal, strategy_id)
+            known = await self.advice.spec(principal, strategy_id)
             return default_of(known.spec, known.principal)
-        known = (await self.opinions.specs(principal))[found.spec_id]
+        known = (await self.advice.specs(principal))[found.spec_id]
         timeframe = SHORT[found.timeframe]
         return Chosen(
             known.spec, found.parameters, timeframe, found.trained_until, found.symbol, known.principal, found.tries

@@ -78,7 +78,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class AdviceServices:
-    """What opinions are made from."""
+    """What advice is made from."""
 
     bars: BarService
     specs: SpecService
