@@ -2,7 +2,7 @@
 
 A strategy that is long half of the time earns half of what the market earns, with any signal. Against *holding*, its returns
 are regressed on those of the instrument: alpha is what the exposure does not explain. Against *random timing*, its own
-trades are placed at random over the same bars, with their holding times, side and costs: the share of draws that it beats.
+trades are placed at random over the same bars, with their holding times, side and slippage.
 
 Each result is a number of standard deviations; `confidence` converts it into the probability that the best of so many tries
 without any timing would have less. The number of tries is known only when a search or a sweep has ended.
@@ -11,15 +11,15 @@ without any timing would have less. The number of tries is known only when a sea
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import floor, sqrt
 from statistics import NormalDist
 
 import numpy as np
 
 from openbell.backtest.curve import NOISE, bar_returns, returns_of
 from openbell.backtest.engine import Run
-from openbell.backtest.rules import END, SIGNAL, Setup, factors
-from openbell.backtest.trades import Trades, sign_of
+from openbell.backtest.rules import END, SIGNAL, TARGET, Setup, factors
+from openbell.backtest.trades import Indexes, Trades, sign_of
 from openbell.market.bars import Bars, Values
 from openbell.market.plural import counted
 from openbell.strategies.implementations import FEWEST_TRADES
@@ -27,6 +27,10 @@ from openbell.strategies.implementations import FEWEST_TRADES
 CONFIDENT = 0.95
 """Both confidences of an edge are at least this."""
 DRAWS = 1000
+"""Fewer if there are very many trades: their sum deviates little."""
+_FEWEST_DRAWS = 200
+_MOST_PLACED = 5_000_000
+"""Draws times trades of one test: 0.2 s."""
 _SEED = 20
 _NORMAL = NormalDist()
 _CELLS = 1_000_000
@@ -77,12 +81,12 @@ class Edge:
         if self.vs_holding is None or self.vs_random_timing is None:
             return "timing cannot be told from luck: the price or the equity gives no returns to compare"
         found = (
-            f"{share(self.vs_holding)} sure to beat holding with the same exposure, {share(self.vs_random_timing)} sure to "
-            f"beat the same trades at random times{after}"
+            f"luck alone does worse than its timing in {share(self.vs_holding)} of cases against holding as much, and in "
+            f"{share(self.vs_random_timing)} against the same trades at random times{after}"
         )
         if self.proven:
-            return f"{found}: its timing is probably not luck"
-        return f"{found}: below {share(CONFIDENT)} in either, this is not evidence of an edge"
+            return f"{found}: its timing is probably skill"
+        return f"{found}: below {share(CONFIDENT)} in either, it may be luck"
 
 
 def confidence(deviations: float, tries: int) -> float:
@@ -94,7 +98,7 @@ def share(value: float) -> str:
     """Returns a probability in per cent, rounded down from 50 % on, never to none or all."""
     if value < 0.5:
         return f"{value * 100:.0f} %" if value >= 0.005 else "less than 1 %"
-    return f"{int(value * 100)} %" if value < 0.99 else "more than 99 %"
+    return f"{floor(value * 100 + 1e-9)} %" if value < 0.99 else "more than 99 %"
 
 
 def timing_of(run: Run, bars: Bars, setup: Setup, first: int = 0) -> RunTiming:
@@ -124,8 +128,10 @@ def _alpha(returns: Values, market: Values) -> tuple[float | None, float | None]
     alpha = float(returns.mean()) - beta * float(market.mean())
     rest = returns - alpha - beta * market
     weights = 1.0 / count - float(market.mean()) * moved / squares
+    if float(np.abs(rest).max()) <= NOISE * float(np.abs(market).max()):
+        return 0.0, None  # always invested: what is left is rounding
     deviation = sqrt(float(np.square(weights * rest).sum()) * count / (count - 2))
-    return alpha, alpha / deviation if deviation > NOISE * abs(alpha) and deviation > 0.0 else None
+    return alpha, alpha / deviation
 
 
 def _above_random(trades: Trades, bars: Bars, setup: Setup) -> float | None:
@@ -137,33 +143,56 @@ def _above_random(trades: Trades, bars: Bars, setup: Setup) -> float | None:
     if not spread > NOISE * float(np.abs(drawn).max()):
         return None
     earned = sign_of(trades.side) * (trades.exit_price / trades.entry_price - 1.0)
-    above = (float(earned.sum()) - float(drawn.mean())) / spread
+    above = (float(earned.sum()) - float(drawn.mean())) / max(spread, _own_spread(trades, bars))
     skew = float(np.mean(((drawn - drawn.mean()) / spread) ** 3))
     return _normal(above, skew)
 
 
-def random_sums(trades: Trades, bars: Bars, setup: Setup, draws: int = DRAWS) -> Values:
-    """Returns the sum of the trades' returns for each draw. Fees are left out: every draw pays those of the run.
+def _own_spread(trades: Trades, bars: Bars) -> float:
+    """Returns the deviation of the sum of the trades' returns by the bars that were held.
 
-    Each draw puts the holding times in a random order, and the bars without a position at random between them.
+    A strategy that trades in wild times deviates further by luck than its trades at random times do.
     """
-    count, held = len(bars), trades.exit_index - trades.entry_index
+    prices, count = np.append(bars.open, bars.close[-1]), len(bars)
+    before = np.append(0.0, np.square(np.diff(prices) / prices[:-1]).cumsum())
+    held = _held(trades)
+    squares = float((before[trades.entry_index + held] - before[trades.entry_index]).sum())
+    return sqrt(squares * (1.0 - int(held.sum()) / count))
+
+
+def _held(trades: Trades) -> Indexes:
+    """Returns how many bars each position was held."""
+    held = trades.exit_index - trades.entry_index
     held[trades.reason == END] += 1
     # A stop fills inside its bar, which was held for half of its time: every other one counts as a whole bar.
     stopped = ((trades.reason != SIGNAL) & (trades.reason != END)).nonzero()[0]
     held[stopped[::2]] += 1
-    free = count - int(held.sum())
+    return held
+
+
+def random_sums(trades: Trades, bars: Bars, setup: Setup, draws: int | None = None) -> Values:
+    """Returns the sum of the trades' returns for each draw. Fees are left out: every draw pays those of the run.
+
+    Each draw puts the trades in a random order, with their holding times and slippage, and the bars without a position at
+    random between them.
+    """
+    held = _held(trades)
+    free, count = len(bars) - int(held.sum()), len(trades)
     prices = np.append(bars.open, bars.close[-1])
     by = factors(trades.side, {}, setup)
+    limits = (trades.reason == TARGET) | ((trades.reason == END) & (not setup.closes_at_end))
+    costs = np.where(limits, 1.0, by.leave) / by.enter
     sign, random = sign_of(trades.side), np.random.default_rng(_SEED)
+    draws = draws or min(DRAWS, max(_MOST_PLACED // count, _FEWEST_DRAWS))
     found = []
-    for at in range(0, draws, step := max(_CELLS // len(trades), 1)):
+    for at in range(0, draws, step := max(_CELLS // count, 1)):
         rows = min(step, draws - at)
-        lengths = random.permuted(np.broadcast_to(held, (rows, len(held))), axis=1)
-        starts = np.sort(random.integers(0, free + 1, (rows, len(held))), axis=1)
+        order = random.permuted(np.broadcast_to(np.arange(count), (rows, count)), axis=1)
+        lengths = held[order]
+        starts = np.sort(random.integers(0, free + 1, (rows, count)), axis=1)
         starts[:, 1:] += lengths.cumsum(axis=1)[:, :-1]
         ratio = prices[starts + lengths] / prices[starts]
-        found.append((sign * (ratio * (by.leave / by.enter) - 1.0)).sum(axis=1))
+        found.append((sign * (ratio * costs[order] - 1.0)).sum(axis=1))
     return np.concatenate(found)
 
 

@@ -110,7 +110,8 @@ def measure(run: Run, bars: Bars) -> RunMetrics:
 
 def dealings(trades: Trades) -> Dealings:
     """Returns the sums over the trades of a run."""
-    sold = np.where(trades.reason == END, 0.0, trades.exit_price)
+    # A position that is only valued at the end pays no fee; one that is closed there was sold.
+    sold = np.where((trades.reason == END) & (trades.exit_fee == 0.0), 0.0, trades.exit_price)
     return Dealings(
         trades=len(trades),
         wins=int((trades.profit > 0).sum()),

@@ -9,8 +9,7 @@ author of a spec may have seen when it was submitted are no evidence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import repeat
+from dataclasses import dataclass, replace
 from math import inf
 from time import process_time
 
@@ -51,7 +50,7 @@ class SearchedSpec:
 
 
 def search(
-    specs: Sequence[Spec], bars: Bars, setup: Setup, regular: Bars | None = None, unseen: Sequence[float] = ()
+    specs: Sequence[Spec], bars: Bars, setup: Setup, regular: Bars | None = None, unseen: Sequence[float] | None = None
 ) -> list[SearchedSpec | None]:
     """Returns the result of each spec; None if it cannot be computed from these bars.
 
@@ -63,7 +62,7 @@ def search(
     known: Known = {}
     return [
         _searched(spec, bars, setup, regular, known, since)
-        for spec, since in zip(specs, unseen or repeat(-inf), strict=False)
+        for spec, since in zip(specs, [-inf] * len(specs) if unseen is None else unseen, strict=True)
     ]
 
 
@@ -80,8 +79,9 @@ def _searched(
     spec: Spec, bars: Bars, setup: Setup, regular: Bars | None, known: Known, unseen: float
 ) -> SearchedSpec | None:
     try:
+        strategy = compiled(spec)  # loads the modules of indicators
         began = process_time()
-        evaluate(compiled(spec), bars, regular, known)
+        evaluate(strategy, bars, regular, known)
         if process_time() - began > _SLOWEST:
             return None
 
@@ -106,5 +106,7 @@ def _searched(
         metrics.sharpe,
         metrics.max_drawdown,
         found.in_sample_sharpe,
-        timing_of(tested.run, tested.bars, setup, int(tested.bars.time.searchsorted(unseen))),
+        timing_of(
+            tested.run, tested.bars, replace(setup, closes_at_end=True), int(tested.bars.time.searchsorted(unseen))
+        ),
     )

@@ -11,7 +11,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from starlette.types import Scope as ASGIScope
@@ -98,6 +99,13 @@ class HttpCall:
     """True if it changes something: a request without a token may only read."""
 
 
+@dataclass(slots=True)
+class CallOutcome:
+    """How a call ended, as the audit log has it."""
+
+    text: str = "cancelled"
+
+
 def tool_call(tool: Tool) -> HttpCall:
     """Returns the call of a tool. A token for reading alone must not write, whatever the tool's own scope is."""
     writes = tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}
@@ -148,6 +156,18 @@ class Calls:
             return None
         self.record(request, principal, call, "refused", began)
         return self.refuse(found)
+
+    @contextmanager
+    def recorded(self, request: ASGIScope, principal: Principal, call: HttpCall, began: float) -> Iterator[CallOutcome]:
+        """Record the end of a call, however it ends: what was cancelled may have changed something all the same."""
+        outcome = CallOutcome()
+        try:
+            yield outcome
+        except Exception:
+            outcome.text = "error"
+            raise
+        finally:
+            self.record(request, principal, call, outcome.text, began)
 
     def record(self, request: ASGIScope, principal: Principal, call: HttpCall, outcome: str, began: float) -> None:
         """Record the end of a call."""

@@ -17,6 +17,7 @@ import uvicorn
 from openbell.desk.desk import Desk
 from openbell.desk.quotes.arche import gateway_file
 from openbell.desk.quotes.arche.gateway_file import NAME
+from openbell.desk.research.backtester import quiet_grpc
 from openbell.desk.research.strategies.specs import canonical_specs
 from openbell.desk.settings import Settings
 from openbell.gateway.admission import OwnKey
@@ -101,6 +102,8 @@ def _load_first_uses(settings: Settings) -> None:
 
     A stdio server loads it when its client asks for it: it starts sooner, and nobody else waits.
     """
+    if settings.backtester:
+        quiet_grpc()
     for name in (*_FIRST_USES, *(_AT_A_SERVICE if settings.backtester else ())):
         import_module(name)
     all_indicators()

@@ -6,9 +6,9 @@ bars are used where the home's store is covered, the private ones elsewhere.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Unpack
 
@@ -195,17 +195,22 @@ class OverlayStore:
         self._origins = origins
         self._folder = folder
         self._private: PrivateFolder | None = None
+        self._made: ParquetStore | None = None
+        self._making = threading.Lock()
         self.leases = _Leases(home.leases, lambda: self._own.leases)
         self.sources = _Sources(home.sources, lambda: self._own.sources)
         self.versions = _Versions(home.versions, lambda: self._own.versions)
         self.audit = _Audit(home.audit, lambda: self._own)
 
-    @cached_property
+    @property
     def _own(self) -> ParquetStore:
-        if self._folder is None:
-            self._private = PrivateFolder()
-            self._folder = self._private.path
-        return ParquetStore(self._folder, self._origins)
+        with self._making:  # threads may ask at once
+            if self._made is None:
+                if self._folder is None:
+                    self._private = PrivateFolder()
+                    self._folder = self._private.path
+                self._made = ParquetStore(self._folder, self._origins)
+            return self._made
 
     # Writing
 

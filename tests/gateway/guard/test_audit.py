@@ -12,15 +12,21 @@ import os
 import stat
 import sys
 import threading
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from openbell.desk.settings import Settings
+from openbell.gateway.admission import Admission
+from openbell.gateway.calls import Calls, CallWatch, HttpCall
 from openbell.gateway.guard import audit
 from openbell.gateway.guard.audit import NAME, AuditEntry, AuditLog
+from openbell.gateway.guard.metrics import GatewayMetrics
 from openbell.net.rates import Rate
+from openbell.protocol.session import LOCAL_OPERATOR
 from tests.waiting import wait_for
 
 
@@ -306,3 +312,24 @@ def test_a_disk_that_hangs_delays_no_call_and_memory_is_bounded(
     audit.close()
     assert [line["lost_lines"] for line in lines(tmp_path) if "lost_lines" in line] == [400]
     assert len(lines(tmp_path)) == 102
+
+
+def test_a_call_is_recorded_however_it_ends(tmp_path: Path) -> None:
+    """What was cancelled, as when the desk stops, may have changed something all the same."""
+    log = AuditLog(tmp_path)
+    watch = CallWatch(Settings(home=tmp_path), GatewayMetrics({"chartgen": ["place_order"]}), log)
+    calls = Calls("chartgen", "http://127.0.0.1/mcp", cast("Admission", None), watch)
+    call = HttpCall("place_order", "trade", frozenset(), "place_order")
+    request = {"type": "http", "headers": [], "client": ("127.0.0.1", 1), "state": {"request_id": "r"}}
+
+    async def end_with(error: BaseException | None) -> None:
+        with calls.recorded(request, LOCAL_OPERATOR, call, 0.0) as outcome:
+            if error is not None:
+                raise error
+            outcome.text = "ok"
+
+    for error in (None, asyncio.CancelledError(), ConnectionResetError()):
+        with suppress(asyncio.CancelledError, ConnectionResetError):
+            asyncio.run(end_with(error))
+    log.close()
+    assert [line["outcome"] for line in lines(tmp_path)] == ["ok", "cancelled", "error"]

@@ -117,12 +117,19 @@ class GrpcBacktester:
         from openbell.backtest.wire.methods import method_of
 
         method = method_of(job)
-        async with self._queue.place(CALLER.get()):  # also for the threads that convert messages
-            request = await asyncio.to_thread(lambda: method.to_request(job).SerializeToString())
-            self._check_size(request)
-            async with self._connected() as channel:
-                response = await self._call(channel, method, request, progress)
-            result: T = await asyncio.to_thread(method.to_result, job, response.result)
+        timeout = self._settings.backtest_timeout
+        try:
+            async with asyncio.timeout(timeout or None) as bound, self._queue.place(CALLER.get()):
+                # The place is also for the threads that convert messages.
+                request = await asyncio.to_thread(lambda: method.to_request(job).SerializeToString())
+                self._check_size(request)
+                async with self._connected() as channel:
+                    response = await self._call(channel, method, request, progress)
+                result: T = await asyncio.to_thread(method.to_result, job, response.result)
+        except TimeoutError:
+            if not bound.expired():
+                raise
+            raise too_long(timeout, backtester=self._target) from None
         return result
 
     def _check_size(self, request: bytes) -> None:
@@ -186,8 +193,13 @@ class GrpcBacktester:
         await asyncio.gather(*(each.channel.close() for each in channels))
 
 
+def quiet_grpc() -> None:
+    """Keep gRPC from printing failures that are raised; call it before gRPC is imported."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+
+
 def _open(settings: Settings) -> Any:
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # failures are raised; its log would repeat them on standard error
+    quiet_grpc()
     import grpc
 
     options = [

@@ -165,7 +165,7 @@ class BacktestService:
         found = await self._fetched([strategy], series, start, end)
         job = BacktestJob(strategy, found.bars, setup, found.first, inf if end is None else end, found.regular)
         run = await self._backtester.run(job)
-        return replace(run, note=found.note, timing=await asyncio.to_thread(timing_of, run.run, run.bars, setup))
+        return replace(run, note=found.note, timing=await self._bars.threads.run(timing_of, run.run, run.bars, setup))
 
     async def walk_forward(
         self,

@@ -53,6 +53,7 @@ class Workers:
         self._started: list[ProcessPoolExecutor] = []
         """Each has one process: one that is killed takes no other work with it."""
         self._idle: list[ProcessPoolExecutor] = []
+        self._closed = False
 
     async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Returns the result of a call. If the process has died, another one is started, once. Raises `WorkerDied`."""
@@ -68,6 +69,8 @@ class Workers:
             try:
                 result = await loop.run_in_executor(executor, call)
             except BrokenProcessPool:
+                if self._closed:
+                    raise WorkerDied("the desk has stopped: nothing was changed") from None
                 self._started.remove(executor)
                 if is_new and tries >= _TRIES:  # others may have died while they were idle
                     raise WorkerDied(
@@ -102,6 +105,7 @@ class Workers:
 
     def close(self) -> None:
         """End the processes without waiting for their work, which changes nothing outside."""
+        self._closed = True
         for executor in self._started:
             processes: dict[int, Any] = dict(executor._processes or {})  # noqa: SLF001 - there is no public way
             executor.shutdown(wait=False, cancel_futures=True)

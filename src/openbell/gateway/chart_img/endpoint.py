@@ -1,4 +1,4 @@
-"""The ASGI application of the chart API. The checks come in this order: path, method, key, scope, slot, limits."""
+"""The ASGI application of the chart API. The checks come in this order: path, method, key, slot, scope, limits."""
 
 from __future__ import annotations
 
@@ -82,8 +82,9 @@ class ChartEndpoint:
                 refusal = _as_vendor(request, refusal)
                 await refusal.send(send, refusal_body(scope, refusal))
                 return
-            answer = await self._in_time(work(principal.subject))
-            self._calls.record(scope, principal, call, "ok" if answer.status < 400 else "error", began)
+            with self._calls.recorded(scope, principal, call, began) as outcome:
+                answer = await self._in_time(work(principal.subject))
+                outcome.text = "ok" if answer.status < 400 else "error"
             left = self._limits.remaining(principal.subject)
             await answer.send(send, [(b"x-ratelimit-remaining", b"%d" % left)])
 

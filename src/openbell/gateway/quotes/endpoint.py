@@ -97,8 +97,9 @@ class QuotesEndpoint:
                 await refusal.send(send, enveloped(scope, refusal))
                 return
             headers = self._rates.headers(principal.subject, kinds)
-            response = await self._response(scope)
-            self._calls.record(scope, principal, call, "ok" if response.status < 400 else "error", began)
+            with self._calls.recorded(scope, principal, call, began) as outcome:
+                response = await self._response(scope)
+                outcome.text = "ok" if response.status < 400 else "error"
             await self._send(scope, send, response, [*headers, *(self.own_key.answer(scope) if is_own else [])])
 
     async def _response(self, scope: Scope) -> ArcheResponse:

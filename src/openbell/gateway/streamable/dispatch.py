@@ -71,13 +71,13 @@ class Dispatcher:
         if refusal is not None:
             await refusal.send(post.send, refusal.rpc_body(message["id"]))
             return
-        if self._runner is not None and messages.is_plain_call(message):
-            work = self._call(self._runner, name, message["params"].get("arguments") or {}, exchange)
-            outcome = await self._answer(exchange, work, soft, post.receive, wire.tool_response, is_call=True)
-        else:
-            work = self._serve(message, exchange, client)
-            outcome = await self._answer(exchange, work, soft, post.receive, is_call=True)
-        self._calls.record(post.scope, principal, call, outcome, began)
+        with self._calls.recorded(post.scope, principal, call, began) as outcome:
+            if self._runner is not None and messages.is_plain_call(message):
+                work = self._call(self._runner, name, message["params"].get("arguments") or {}, exchange)
+                outcome.text = await self._answer(exchange, work, soft, post.receive, wire.tool_response, is_call=True)
+            else:
+                work = self._serve(message, exchange, client)
+                outcome.text = await self._answer(exchange, work, soft, post.receive, is_call=True)
 
     def _serve(
         self, message: dict[str, Any], exchange: HttpExchange, client: tuple[str, Any, Any]

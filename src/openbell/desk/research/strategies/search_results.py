@@ -139,7 +139,8 @@ class Searched:
         """Returns the new implementations, each with the status that the rules give it, and the number of tries.
 
         The tries are the distinct specs, whatever their names and spellings, that have a result in the current generation:
-        canonical ones (`shared`) and the principal's own (`known`). Two constants of one idea are two tries.
+        canonical ones (`shared`) and the principal's own (`known`). Two constants of one idea are two tries. What a later
+        look finds has as many tries again for each look before.
         """
         before = Known() if self.outdated else known
         both = {each.tried for some in (before, shared) for each in some.current}
@@ -152,10 +153,11 @@ class Searched:
     def _implementation(
         self, spec: KnownSpec, found: SearchedSpec, before: Known, tries: int, generation: int, at: float
     ) -> Implementation:
-        step, edge = judged(found, tries)
         parameters, costs = dict(found.parameters), list(self.place.costs)
-        # A spec that was changed and changed back is tried twice in a generation.
+        # A spec is tried again when later bars have closed, or when it was changed and changed back.
         attempt = sum(each.spec_id == spec.id for each in before.current)
+        tries *= attempt + 1  # each look is another chance to be lucky
+        step, edge = judged(found, tries)
         figures: dict[str, Any] = {
             "sharpe": found.sharpe,
             "in_sample_sharpe": found.in_sample_sharpe,
