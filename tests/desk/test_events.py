@@ -51,8 +51,6 @@ class Scripted:
         found, self.next = self.next, []
         return found
 
-    async def close(self) -> None: ...
-
 
 @awaited
 async def test_listeners_get_their_own_kinds_and_equal_events_once() -> None:

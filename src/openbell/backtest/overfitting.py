@@ -15,6 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from openbell.backtest.curve import NOISE
 from openbell.backtest.edge import Edge, share
 from openbell.market.bars import Values
 from openbell.market.errors import InvalidParameter
@@ -26,8 +27,6 @@ _BLOCKS = ((16, 300), (12, 5_000), (8, 1_000_000))
 """Blocks, and the most tries for which the bars are divided into so many: 12,870, 924 or 70 splits in 0.2 s and 100 MB."""
 _FEWEST_BARS = 10
 """In a block."""
-_NOISE = 1e-12
-"""A sum of squared deviations that is smaller, relative to the sum of squares, is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +182,7 @@ def _sharpes(left: _Subsets, first: int, right: _Subsets, second: list[int]) -> 
     sums = left.sums[first] + right.sums[second]
     squares = left.squares[first] + right.squares[second]
     spread = squares - sums * sums / (left.lengths[first] + right.lengths[second])
-    flat = spread <= _NOISE * squares
+    flat = spread <= NOISE * squares
     with np.errstate(invalid="ignore", divide="ignore"):
         found = np.where(flat, 0.0, sums / np.sqrt(spread))
     return np.where(np.isnan(squares), -np.inf, found)

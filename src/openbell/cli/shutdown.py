@@ -45,8 +45,7 @@ def on_stop(stop: Callable[[], object]) -> None:
     """Call `stop` in the running event loop when the process is told to end."""
     loop = asyncio.get_running_loop()
     for number in _signals():
-        with suppress(NotImplementedError):  # Windows
-            loop.add_signal_handler(number, stop)
+        loop.add_signal_handler(number, stop)
 
 
 def on_stop_of(desk: Desk, stop: Callable[[], object]) -> None:
@@ -75,8 +74,6 @@ def on_stop_of(desk: Desk, stop: Callable[[], object]) -> None:
 
 def _end_in_time(failing: list[str]) -> None:
     """From now on, a signal that ends the process does so in time. `failing` are the stores that do not answer then."""
-    if os.name == "nt":
-        return
     watched = list(_signals())
     for number in watched:  # runs in the main thread, also inside of a regular expression
         signal.signal(number, lambda *_: signal.setitimer(signal.ITIMER_REAL, _KERNEL))

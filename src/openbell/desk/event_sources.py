@@ -39,9 +39,6 @@ class BarSource:
         self._seen = state
         return (BarsClosed(),)
 
-    async def close(self) -> None:
-        """See the port."""
-
 
 class RecordSource:
     """Reports new entries of the ledger. The first poll reports every kind once."""
@@ -94,9 +91,6 @@ class RecordSource:
             events.append(WebhookChanged())
         return events
 
-    async def close(self) -> None:
-        """See the port."""
-
 
 class WatchlistSource:
     """Reports edits of the watchlist file."""
@@ -112,6 +106,3 @@ class WatchlistSource:
             return ()
         self._seen = state
         return (WatchlistChanged(),)
-
-    async def close(self) -> None:
-        """See the port."""

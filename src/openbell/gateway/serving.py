@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -163,9 +162,6 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """See uvicorn."""
-        if os.name == "nt":
-            await super().startup(sockets)
-            return
         most = most_connections()
 
         def make() -> TimedProtocol:

@@ -27,7 +27,7 @@ def claim_standard_streams() -> tuple[int, int]:
 def _can_wait(fd: int) -> bool:
     """Returns True if the event loop can wait for the descriptor: pipes, sockets and terminals, not files."""
     mode = os.fstat(fd).st_mode
-    return os.name != "nt" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd))
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
 
 
 @asynccontextmanager

@@ -18,9 +18,7 @@ class PrivateFolder:
 
 
 def sync_folder(path: Path) -> None:
-    """Make created and renamed files of a folder durable. Windows cannot open folders; renames are durable there."""
-    if os.name == "nt":
-        return
+    """Make created and renamed files of a folder durable."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -95,9 +95,6 @@ class EventSource(Protocol):
     async def poll(self) -> Iterable[Event]:
         """Returns the events since the last call. Raises `OpenbellError` if the source cannot be read."""
 
-    async def close(self) -> None:
-        """Close all connections."""
-
 
 class Listener:
     """Waits for events of some kinds. Use as a context manager."""
@@ -183,12 +180,10 @@ class Hub:
             self._watching = None
 
     async def close(self) -> None:
-        """Stop the watcher and close its sources."""
+        """Stop the watcher."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
-        for source in self._sources.values():
-            await source.close()
         self._sources.clear()
 
     async def _watch(self) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 from typing import Any, Protocol, cast
 
 import h11
@@ -52,10 +53,6 @@ class AcceptedConnection(Protocol):
 
 def most_connections() -> int:
     """Returns how many connections this process may hold: a quarter of its handles, at least 128, is kept free."""
-    try:
-        from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
-    except ImportError:  # Windows
-        return _MOST
     handles = getrlimit(RLIMIT_NOFILE)[0]
     if handles == RLIM_INFINITY:
         return _MOST
