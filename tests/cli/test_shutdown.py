@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,25 @@ def test_a_desk_ends_in_five_seconds_while_its_database_hangs(
         assert took < 5, took
         assert not (tmp_path / "gateway.json").exists()
         assert "stopped without waiting for records" in up.log()
+
+
+def test_a_desk_that_is_stopped_frees_all_leases(tmp_path: Path) -> None:
+    """The next one need not wait until they expire."""
+    with Up(tmp_path, tokens={}) as up:
+        for part in ("engine", "collector"):
+            wait_for(lambda part=part: bool(holders(tmp_path).get(part)), part)  # type: ignore[misc]
+        assert up.stop() == 0
+    assert set(holders(tmp_path).values()) == {""}
+
+
+def holders(home: Path) -> dict[str, str]:
+    """The holders of the leases of a simulated desk, by the first word of their names."""
+    found: dict[str, str] = {}
+    for file in (home / "simulated" / "records.sqlite", home / "simulated" / "data" / "buffer.sqlite"):
+        if file.exists():
+            with closing(sqlite3.connect(file)) as db, suppress(sqlite3.OperationalError):
+                found |= {name.split()[0]: holder for name, holder in db.execute("SELECT name, holder FROM leases")}
+    return found
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -378,6 +378,8 @@ class Desk:
         await self.close()
 
     _CLOSING: ClassVar[Mapping[str, Callable[[Desk], Awaitable[None]]]] = {
+        # Background work uses all parts, and releases its leases in the records and the store.
+        "supervisor": lambda self: self.supervisor.close(),
         "record_connections": lambda self: self.record_connections.close(),
         "health": lambda self: self.health.close(),
         "strategies": lambda self: self.strategies.close(),
@@ -385,7 +387,6 @@ class Desk:
         "connection_subscriptions": lambda self: self.connection_subscriptions.close(),
         "arche": lambda self: self.arche.close(),
         "chart_images": lambda self: self.chart_images.close(),
-        "supervisor": lambda self: self.supervisor.close(),
         "hub": lambda self: self.hub.close(),
         "_backtester": lambda self: self._backtester.close(),
         "_drawing": lambda self: self._abandon_drawing(),
