@@ -26,7 +26,13 @@ def to_row(value: Any) -> dict[str, Any]:
 
 def from_row(kind: type[T], row: dict[str, Any]) -> T:
     """Returns the dataclass of a row."""
-    return kind(**{name: _typed(wanted, row[name]) for name, wanted in _types(cast("Hashable", kind)).items()})
+    types = _types(cast("Hashable", kind))
+    return kind(
+        **{
+            name: value if (value := row[name]) is None or isinstance(value, wanted) else wanted(value)
+            for name, wanted in types.items()
+        }
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -37,12 +43,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | frozenset):
         return sorted(value) if isinstance(value, frozenset) else list(value)
     return value
-
-
-def _typed(wanted: type[Any], value: Any) -> Any:
-    if value is None or isinstance(value, wanted):
-        return value
-    return wanted(value)
 
 
 @cache
