@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from types import UnionType
 from typing import Annotated, Any, Literal, NotRequired, TypeVar, Union, cast, get_args, get_origin
@@ -165,24 +165,28 @@ def _filling(shape: Any, own: tuple[str, ...]) -> Callable[[object, dict[str, An
     fields.sort(key=lambda field: (_LAST.get(field.name, 0), field.name in inherited))
     if unknown := set(own).difference(field.name for field in fields):
         raise TypeError(f"{shape.__name__} has no field {', '.join(unknown)}")
-    taken = [field for field in fields if field.name not in own and (field.required or field.source)]
-    in_order = dict.fromkeys(field.name for field in fields if field in taken or field.name in own)
-    steps = [(field.name, _getter(field.source or field.name), _conversions(field.kind)) for field in taken]
-    given = [(field.name, _conversions(field.kind)) for field in fields if field.name in own]
-    dropped = [field.name for field in fields if field.name in in_order and not (field.required or field.null)]
+    fields = [field for field in fields if field.name in own or field.required or field.source]
+    in_order = dict.fromkeys(field.name for field in fields)
+    steps = [(each.name, _getter(each.source or each.name)) for each in fields if each.name not in own]
+    conversions = [(field.name, _conversions(field.kind)) for field in fields]
+    dropped = {field.name for field in fields if not (field.required or field.null)}
+
+    # Values have the same types again and again: what is to be done with them is looked up at once.
+    @lru_cache(maxsize=256)
+    def changes(types: tuple[type, ...]) -> tuple[list[tuple[str, Callable[[Any], Any]]], list[str]]:
+        kinds = list(zip(conversions, types, strict=True))
+        converted = [(name, convert) for (name, by_type), kind in kinds if (convert := by_type[kind])]
+        return converted, [name for (name, _), kind in kinds if kind is _NONE and name in dropped]
 
     def fill(value: object, own: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = {**in_order, **own}
-        for name, get, conversions in steps:
-            each = get(value)
-            convert = conversions[each.__class__]
-            found[name] = each if convert is None else convert(each)
-        for name, conversions in given:
-            if convert := conversions[own[name].__class__]:
-                found[name] = convert(own[name])
-        for name in dropped:
-            if found[name] is None:
-                del found[name]
+        for name, get in steps:
+            found[name] = get(value)
+        converted, absent = changes(tuple(map(type, found.values())))
+        for name, convert in converted:
+            found[name] = convert(found[name])
+        for name in absent:
+            del found[name]
         return found
 
     return fill

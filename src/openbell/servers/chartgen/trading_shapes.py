@@ -92,13 +92,10 @@ ListedOrder = Annotated[OrderShape, _InList()]
 
 def listed_order(order: OrderShape) -> ListedOrder:
     """Returns an order as a list shows it: without what is null, 0 or the default, and without times of changes."""
-    kept = {
-        name: value
-        for name, value in order.items()
-        if value is not None and _LEFT_OUT.get(name) != value and name not in _ONLY_IN_DETAIL
-    }
-    if order["requested_symbol"] == order["symbol"]:
-        del kept["requested_symbol"]
+    kept = {name: value for name, value in order.items() if value is not None and name not in _ONLY_IN_DETAIL}
+    for name, value in {**_LEFT_OUT, "requested_symbol": order["symbol"]}.items():
+        if kept[name] == value:
+            del kept[name]
     return cast("OrderShape", kept)
 
 
