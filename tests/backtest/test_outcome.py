@@ -31,15 +31,19 @@ def test_an_outcome_by_hand() -> None:
     # Bought at 64, sold at 128; bought at 128, sold at 64. The equity is 1000, 1000, 1500, 2000, 2000, 1000, 1000.
     bars = days([64, 64, 96, 128, 128, 64, 64])
     time = [int(each) for each in bars.time]
-    assert outcome_of(traded(bars, at(7, [1, 4], [3, 5]))) == RunOutcome(
-        first_equity=1000.0,
-        last_equity=1000.0,
-        holding=0.0,
-        beats_holding=False,
-        average=0.25,
-        best=TradeOutcome(1.0, time[2], time[4]),
-        worst=TradeOutcome(-0.5, time[5], time[6]),
-        average_days=1.5,
+    run = traded(bars, at(7, [1, 4], [3, 5]))
+    assert outcome_of(run) == RunOutcome(
+        metrics=run.metrics,
+        start=time[0],
+        end=time[-1],
+        initial_equity=1000.0,
+        final_equity=1000.0,
+        buy_and_hold_return=0.0,
+        beats_buy_and_hold=False,
+        average_trade_return=0.25,
+        best_trade=TradeOutcome(1.0, time[2], time[4]),
+        worst_trade=TradeOutcome(-0.5, time[5], time[6]),
+        average_days_held=1.5,
         fall=Fall(time[4], time[5], None),
     )
 
@@ -50,13 +54,15 @@ def test_a_fall_that_was_made_good_and_a_position_that_is_open() -> None:
     time = [int(each) for each in bars.time]
     found = outcome_of(traded(bars, at(6, [0], [])))
     assert found.fall == Fall(time[1], time[2], time[4])
-    assert found.best == found.worst == TradeOutcome(0.25, time[1], None)
+    assert found.best_trade == found.worst_trade == TradeOutcome(0.25, time[1], None)
 
 
 def test_without_trades_there_is_nothing_to_average() -> None:
     found = outcome_of(traded(days([100, 101, 102]), at(3, [], [])))
-    assert (found.best, found.worst, found.average, found.average_days, found.fall) == (None,) * 5
-    assert (found.first_equity, found.last_equity, found.beats_holding) == (1000.0, 1000.0, False)
+    assert (found.best_trade, found.worst_trade, found.average_trade_return, found.average_days_held, found.fall) == (
+        None,
+    ) * 5
+    assert (found.initial_equity, found.final_equity, found.beats_buy_and_hold) == (1000.0, 1000.0, False)
 
 
 @given(cases())
@@ -76,13 +82,13 @@ def test_every_fact_is_that_of_a_loop(case: Case) -> None:
         for trade in run.trades
     ]
     if rows:
-        assert found.best is not None
-        assert found.worst is not None
-        assert found.best.share == max(row[0] for row in rows)
-        assert found.worst.share == min(row[0] for row in rows)
-        for each in (found.best, found.worst):
-            assert (each.share, each.entered, each.left) in rows
-        assert found.average == pytest.approx(sum(row[0] for row in rows) / len(rows), rel=1e-9, abs=1e-12)
+        assert found.best_trade is not None
+        assert found.worst_trade is not None
+        assert found.best_trade.trade_return == max(row[0] for row in rows)
+        assert found.worst_trade.trade_return == min(row[0] for row in rows)
+        for each in (found.best_trade, found.worst_trade):
+            assert (each.trade_return, each.entry_time, each.exit_time) in rows
+        assert found.average_trade_return == pytest.approx(sum(row[0] for row in rows) / len(rows), rel=1e-9, abs=1e-12)
     # The slowest way to the largest fall: every bar against the highest one before it.
     equity = run.equity.tolist()
     falls = [1.0 - later / max(equity[: index + 1]) for index, later in enumerate(equity)]

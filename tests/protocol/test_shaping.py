@@ -1,15 +1,19 @@
-"""Shapes of values: each field is taken from the attribute of its name."""
+"""Shapes of values: where each field is taken from, and how its value is converted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, NotRequired
+from datetime import date
+from decimal import Decimal
+from enum import Enum, StrEnum
+from typing import Annotated, Any, Literal, NotRequired
 
 import pytest
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from openbell.protocol.result_fields import shaped
+from openbell.protocol.numbers import Exact
+from openbell.protocol.result_fields import From, Stated, shaped
 
 
 class PartShape(TypedDict):
@@ -50,6 +54,46 @@ class Whole:
         return 2.5
 
 
+@dataclass(frozen=True)
+class Named:
+    name: str
+    parts: tuple[Part, ...]
+    spare: Part | None
+    note: str | None
+
+
+class Word(StrEnum):
+    ONE = "one"
+
+
+class State(Enum):
+    OPEN = "open"
+
+
+class ConvertedShape(TypedDict):
+    word: str
+    state: Literal["open", "closed"]
+    amount: str | None
+    day: str
+    time: Annotated[str, Field(description="ISO")]
+    number: Exact | None
+    count: int
+    numbers: dict[str, Exact | None]
+
+
+@dataclass(frozen=True)
+class Values:
+    word: Word
+    state: State
+    amount: Decimal
+    day: date
+    time: int
+    number: Decimal
+    count: int
+    numbers: dict[str, Decimal | None]
+
+
+STATED: Stated = {"data_source": "sim", "session": "open", "as_of": "now"}
 WHOLE = Whole(7, 60, Part("a", 1.5), (Part("b", None), Part("c", 2.0)), None)
 SHOWN = {
     "number": 7,
@@ -79,7 +123,7 @@ def test_a_field_that_is_not_required_is_there_only_if_it_is_given() -> None:
 
 def test_a_shape_that_extends_another_has_the_fields_of_both() -> None:
     found = shaped(LargerShape, WHOLE, time="60 s")
-    assert list(found.items()) == [*SHOWN.items(), ("weight", 2.5)]
+    assert list(found.items()) == [("weight", 2.5), *SHOWN.items()]
 
 
 def test_a_value_is_not_changed_and_no_result_is_shared() -> None:
@@ -87,6 +131,57 @@ def test_a_value_is_not_changed_and_no_result_is_shared() -> None:
     first["parts"].clear()
     assert (len(second["parts"]), len(WHOLE.parts)) == (2, 2)
     assert (first["time"], second["time"]) == ("1", "2")
+
+
+class RenamedShape(Stated):
+    id: Annotated[str, From("name"), Field(description="another word")]
+    part_size: Annotated[float | None, From("spare.size")]
+    others: Annotated[list[PartShape], From("parts")]
+    note: NotRequired[Annotated[str, From("note")]]
+
+
+def test_a_field_is_taken_from_the_attribute_that_its_type_names() -> None:
+    found = shaped(RenamedShape, Named("x", (Part("b", None),), Part("d", 1.0), "n"), **STATED)
+    parts: dict[str, Any] = {"id": "x", "part_size": 1.0, "others": [{"name": "b", "size": None}], "note": "n"}
+    assert list(found.items()) == [*parts.items(), *STATED.items()]
+
+
+def test_a_path_through_nothing_is_null_and_a_field_that_may_be_absent_is_absent() -> None:
+    found = shaped(RenamedShape, Named("x", (), None, None), **STATED)
+    assert found == {"id": "x", "part_size": None, "others": [], **STATED}
+    assert "note" not in shaped(WholeShape, WHOLE, time="60 s", note=None)
+
+
+def test_values_are_converted_by_the_type_of_the_field() -> None:
+    values: dict[str, Any] = {
+        "word": Word.ONE,
+        "state": State.OPEN,
+        "amount": Decimal("1.50"),
+        "day": date(2026, 1, 2),
+        "time": 60,
+        "number": Decimal("1.50"),
+        "count": 3,
+        "numbers": {"a": Decimal(1), "b": None},
+    }
+    wanted: dict[str, Any] = {
+        "word": "one",
+        "state": "open",
+        "amount": "1.5",
+        "day": "2026-01-02",
+        "time": "1970-01-01T00:01:00+00:00",
+        "number": 1.5,
+        "count": 3,
+        "numbers": {"a": 1.0, "b": None},
+    }
+    taken, given = shaped(ConvertedShape, Values(**values)), shaped(ConvertedShape, None, **values)
+    assert taken == given == wanted
+    assert [type(each) for each in taken.values()] == [type(each) for each in wanted.values()], "no enum is left"
+
+
+def test_an_own_field_may_be_a_shape_or_its_value() -> None:
+    made: PartShape = {"name": "a", "size": 2.0}
+    found = shaped(WholeShape, WHOLE, time="", part=Part("z", 0.0), spare=made)
+    assert (found["part"], found["spare"]) == ({"name": "z", "size": 0.0}, made)
 
 
 def test_a_field_that_the_value_does_not_have_is_named() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from openbell.backtest.current_signals import part_of
 from openbell.backtest.curve import NOISE, deepest_fall
 from openbell.backtest.engine import simulate
+from openbell.backtest.metrics import RunMetrics
 from openbell.backtest.rules import END, Setup
 from openbell.backtest.runs import Backtest
 from openbell.backtest.trades import Trades
@@ -98,10 +99,10 @@ _WEEKEND = 4 * _DAY
 class TradeOutcome:
     """The result of one trade. Times are those of the opens of bars."""
 
-    share: float
+    trade_return: float
     """Profit after both fees, as a share of the value that was bought."""
-    entered: int
-    left: int | None
+    entry_time: int
+    exit_time: int | None
     """None if it was open at the end."""
 
 
@@ -119,16 +120,21 @@ class Fall:
 class RunOutcome:
     """Facts about a run over at least one bar. Shares are fractions: 0.25 is 25 %."""
 
-    first_equity: float
-    last_equity: float
-    holding: float
+    metrics: RunMetrics
+    start: int
+    """When the first bar opens."""
+    end: int
+    """When the last bar opens."""
+    initial_equity: float
+    final_equity: float
+    buy_and_hold_return: float
     """The return of buying at the first open and holding until the last close, without costs."""
-    beats_holding: bool
-    average: float | None
+    beats_buy_and_hold: bool
+    average_trade_return: float | None
     """Mean return of the trades. None without trades."""
-    best: TradeOutcome | None
-    worst: TradeOutcome | None
-    average_days: float | None
+    best_trade: TradeOutcome | None
+    worst_trade: TradeOutcome | None
+    average_days_held: float | None
     """Mean days from entry to exit, nights and weekends included. None without trades."""
     fall: Fall | None
     """None if the equity never fell."""
@@ -142,14 +148,17 @@ def outcome_of(found: Backtest) -> RunOutcome:
     held = bars.time[trades.exit_index] - bars.time[trades.entry_index]
     traded = len(trades) > 0
     return RunOutcome(
-        first_equity=float(equity[0]),
-        last_equity=float(equity[-1]),
-        holding=holding,
-        beats_holding=(found.metrics.total_return or 0.0) > holding + NOISE,
-        average=float(returns.mean()) if traded else None,
-        best=_trade(trades, returns, int(returns.argmax()), bars) if traded else None,
-        worst=_trade(trades, returns, int(returns.argmin()), bars) if traded else None,
-        average_days=float(held.mean()) / _DAY if traded else None,
+        metrics=found.metrics,
+        start=int(bars.time[0]),
+        end=int(bars.time[-1]),
+        initial_equity=float(equity[0]),
+        final_equity=float(equity[-1]),
+        buy_and_hold_return=holding,
+        beats_buy_and_hold=(found.metrics.total_return or 0.0) > holding + NOISE,
+        average_trade_return=float(returns.mean()) if traded else None,
+        best_trade=_trade(trades, returns, int(returns.argmax()), bars) if traded else None,
+        worst_trade=_trade(trades, returns, int(returns.argmin()), bars) if traded else None,
+        average_days_held=float(held.mean()) / _DAY if traded else None,
         fall=_fall(equity, bars),
     )
 

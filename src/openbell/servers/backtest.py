@@ -9,9 +9,8 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from openbell.backtest.edge import Edge
 from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
-from openbell.backtest.outcome import Period, PeriodMonth, TradeOutcome, outcome_of
+from openbell.backtest.outcome import outcome_of
 from openbell.backtest.rules import END, Setup
 from openbell.backtest.runs import Backtest
 from openbell.desk.research.strategies.desk import Chosen, chosen_before
@@ -37,7 +36,7 @@ from openbell.market.series_plan import missing
 from openbell.protocol.call import Call, Result, data_source, on_bars
 from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.numbers import Computed
-from openbell.protocol.result_fields import Foreign, mark
+from openbell.protocol.result_fields import Foreign, From, mark, shaped
 from openbell.protocol.service import Service
 from openbell.protocol.tool import Absent, Arguments, Reads, Tool, without_default
 from openbell.servers.spec_marks import mark_spec
@@ -61,17 +60,26 @@ class EdgeShape(TypedDict):
 
     edge_vs_holding: Annotated[
         Computed | None,
+        From("vs_holding"),
         Field(description="probability, after tries, that timing beats holding as much; null below 20 trades"),
     ]
-    edge_vs_random_timing: Annotated[Computed | None, Field(description="same against its trades at random times")]
+    edge_vs_random_timing: Annotated[
+        Computed | None, From("vs_random_timing"), Field(description="same against its trades at random times")
+    ]
     tries: Annotated[int, Field(description="strategies that were tried before this one was chosen")]
 
 
 class OutcomeShape(TypedDict):
     """What a run came to: ratios, and what is not among the contract's fields."""
 
-    win_rate: Annotated[Computed | None, Field(description="share: 0.5 is half of the trades; null without a trade")]
-    sharpe_ratio: Annotated[Computed | None, Field(description="yearly; null if the equity never moved")]
+    win_rate: Annotated[
+        Computed | None,
+        From("metrics.win_rate"),
+        Field(description="share: 0.5 is half of the trades; null without a trade"),
+    ]
+    sharpe_ratio: Annotated[
+        Computed | None, From("metrics.sharpe"), Field(description="yearly; null if the equity never moved")
+    ]
     start: Annotated[str, Field(description="open of the first bar")]
     end: Annotated[str, Field(description="open of the last bar")]
     initial_equity: Computed
@@ -82,18 +90,31 @@ class OutcomeShape(TypedDict):
     beats_buy_and_hold: Annotated[bool, Field(description="total_return is above buy_and_hold_return")]
     cagr: Annotated[
         Computed | None,
+        From("metrics.annual_return"),
         Field(description="yearly return that compounds to total_return, missing bars not counted; 0.05 is 5 %"),
     ]
-    exposure: Annotated[Computed | None, Field(description="share of bars with a position: 0.5 is half of them")]
-    profit_factor: Annotated[Computed | None, Field(description="sum of profits / sum of losses; null without a loss")]
+    exposure: Annotated[
+        Computed | None,
+        From("metrics.exposure"),
+        Field(description="share of bars with a position: 0.5 is half of them"),
+    ]
+    profit_factor: Annotated[
+        Computed | None,
+        From("metrics.profit_factor"),
+        Field(description="sum of profits / sum of losses; null without a loss"),
+    ]
     average_trade_return: Annotated[Computed | None, Field(description="share, after costs: 0.05 is 5 %")]
     best_trade: TradeItem | None
     worst_trade: TradeItem | None
-    average_bars_held: Computed | None
+    average_bars_held: Annotated[Computed | None, From("metrics.average_bars")]
     average_days_held: Annotated[Computed | None, Field(description="days of 24 hours")]
-    max_drawdown_from: Annotated[str | None, Field(description="bar of the maximum; null if the equity never fell")]
-    max_drawdown_to: Annotated[str | None, Field(description="bar of the low")]
-    max_drawdown_recovered_at: Annotated[str | None, Field(description="bar back at the maximum; null if not yet")]
+    max_drawdown_from: Annotated[
+        str | None, From("fall.highest"), Field(description="bar of the maximum; null if the equity never fell")
+    ]
+    max_drawdown_to: Annotated[str | None, From("fall.lowest"), Field(description="bar of the low")]
+    max_drawdown_recovered_at: Annotated[
+        str | None, From("fall.back"), Field(description="bar back at the maximum; null if not yet")
+    ]
 
 
 class BacktestAnswer(OutcomeShape, EdgeShape, Foreign):
@@ -101,7 +122,7 @@ class BacktestAnswer(OutcomeShape, EdgeShape, Foreign):
 
     total_return: Annotated[Computed, Field(description="share: 0.05 is 5 %")]
     max_drawdown: Annotated[Computed, Field(description="share: 0.05 is a fall of 5 %")]
-    trades: int
+    trades: Annotated[int, From("metrics.trades")]
     timeframe: str
     parameters: dict[str, Computed]
     verdict: Annotated[str, Field(description="what edge_vs_holding and edge_vs_random_timing mean")]
@@ -112,14 +133,14 @@ class BacktestAnswer(OutcomeShape, EdgeShape, Foreign):
 class MonthReturnShape(TypedDict):
     """A month and its return."""
 
-    month: str
+    month: Annotated[str, From("name")]
     total_return: Annotated[Computed, Field(description="share: 0.05 is 5 %")]
 
 
 class MonthItem(MonthReturnShape):
     """One month of a strategy."""
 
-    total_signals: int
+    total_signals: Annotated[int, From("signals")]
     accuracy: Annotated[Computed | None, Field(description="share: 0.5 is half; null without a closed trade")]
 
 
@@ -131,87 +152,25 @@ class PeriodTotals(TypedDict):
     end: Annotated[str | None, Field(description="open of the last bar")]
     total_return: Annotated[Computed, Field(description="of the period; months compound to it; share, 0.05 is 5 %")]
     buy_and_hold_return: Annotated[
-        Computed, Field(description="of the symbol over the same bars, without costs; share, 0.05 is 5 %")
+        Computed,
+        From("holding"),
+        Field(description="of the symbol over the same bars, without costs; share, 0.05 is 5 %"),
     ]
     beats_buy_and_hold: bool
-    best_month: MonthReturnShape | None
-    worst_month: MonthReturnShape | None
+    best_month: Annotated[MonthReturnShape | None, From("best")]
+    worst_month: Annotated[MonthReturnShape | None, From("worst")]
 
 
 class PerformanceAnswer(PeriodTotals, Foreign):
     """What a strategy has earned in a period."""
 
-    total_signals: int
+    total_signals: Annotated[int, From("signals")]
     accuracy: Annotated[Computed, Field(description="share: 0.5 is half")]
     avg_return: Annotated[Computed, Field(description="of a closed trade, after costs; share, 0.05 is 5 %")]
     parameters: Annotated[dict[str, Computed], Field(description="those that the search chose for the symbol")]
     performance_by_month: list[MonthItem]
     note: str
     data_source: str
-
-
-def edge_fields(edge: Edge) -> EdgeShape:
-    """Returns whether timing is better than luck."""
-    return {
-        "edge_vs_holding": edge.vs_holding,
-        "edge_vs_random_timing": edge.vs_random_timing,
-        "tries": edge.tries,
-    }
-
-
-def outcome_fields(found: Backtest) -> OutcomeShape:
-    """Returns what a run came to."""
-    outcome, metrics, bars = outcome_of(found), found.metrics, found.bars
-    fall = outcome.fall
-    return {
-        "win_rate": metrics.win_rate,
-        "sharpe_ratio": metrics.sharpe,
-        "start": iso(int(bars.time[0])),
-        "end": iso(int(bars.time[-1])),
-        "initial_equity": outcome.first_equity,
-        "final_equity": outcome.last_equity,
-        "buy_and_hold_return": outcome.holding,
-        "beats_buy_and_hold": outcome.beats_holding,
-        "max_drawdown_from": None if fall is None else iso(fall.highest),
-        "max_drawdown_to": None if fall is None else iso(fall.lowest),
-        "max_drawdown_recovered_at": None if fall is None or fall.back is None else iso(fall.back),
-        "cagr": metrics.annual_return,
-        "exposure": metrics.exposure,
-        "profit_factor": metrics.profit_factor,
-        "average_trade_return": outcome.average,
-        "best_trade": _trade(outcome.best),
-        "worst_trade": _trade(outcome.worst),
-        "average_bars_held": metrics.average_bars,
-        "average_days_held": outcome.average_days,
-    }
-
-
-def _trade(trade: TradeOutcome | None) -> TradeItem | None:
-    if trade is None:
-        return None
-    return {
-        "trade_return": trade.share,
-        "entry_time": iso(trade.entered),
-        "exit_time": None if trade.left is None else iso(trade.left),
-    }
-
-
-def period_fields(found: Period) -> PeriodTotals:
-    """Returns a period as a whole."""
-    return {
-        "sharpe": found.sharpe,
-        "start": None if found.start is None else iso(found.start),
-        "end": None if found.end is None else iso(found.end),
-        "total_return": found.total_return,
-        "buy_and_hold_return": found.holding,
-        "beats_buy_and_hold": found.total_return > found.holding,
-        "best_month": _month(found.best),
-        "worst_month": _month(found.worst),
-    }
-
-
-def _month(month: PeriodMonth | None) -> MonthReturnShape | None:
-    return None if month is None else {"month": month.name, "total_return": month.total_return}
 
 
 def _day_schema(schema: dict[str, object]) -> None:
@@ -257,18 +216,18 @@ async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswe
     facts = await call.desk.facts(bars)
     assert found.timing, "a backtest of the desk has it"
     edge = found.timing.edge(chosen.tries)
-    answer: BacktestAnswer = {
-        "total_return": metrics.total_return or 0.0,
-        "max_drawdown": metrics.max_drawdown or 0.0,
-        "trades": metrics.trades,
-        **outcome_fields(found),
-        **edge_fields(edge),  # type: ignore[typeddict-item]
-        "verdict": edge.sentence(),
-        "timeframe": chosen.timeframe_name,
-        "parameters": dict(strategy.parameters),
-        "note": _note(chosen, found, setup),
-        "data_source": data_source(call, instrument, facts.sources),
-    }
+    answer = shaped(
+        BacktestAnswer,
+        outcome_of(found),
+        total_return=metrics.total_return or 0.0,
+        max_drawdown=metrics.max_drawdown or 0.0,
+        **shaped(EdgeShape, edge),
+        verdict=edge.sentence(),
+        timeframe=chosen.timeframe_name,
+        parameters=strategy.parameters,
+        note=_note(chosen, found, setup),
+        data_source=data_source(call, instrument, facts.sources),
+    )
     if chosen.submitted_by:
         mark(answer, chosen.submitted_by)
     if not call.desk.settings.backtester:
@@ -331,30 +290,25 @@ async def get_historical_performance(call: Call, given: PerformanceInput) -> Res
     found, stretch = await call.desk.strategies.performance.of(strategy, given.period)
     made = strategy.implementation
     instrument, facts = parse(made.symbol), await call.desk.facts(stretch.bars)
-    months: list[MonthItem] = [
-        {
-            "month": each.name,
-            "total_signals": each.signals,
-            "accuracy": each.right / each.closed if each.closed else None,
-            "total_return": each.total_return,
-        }
-        for each in found.months
+    months = [
+        shaped(MonthItem, each, accuracy=each.right / each.closed if each.closed else None) for each in found.months
     ]
-    answer: PerformanceAnswer = {
-        "total_signals": found.signals,
-        "accuracy": found.right / found.closed,
-        "avg_return": found.average_return or 0.0,
-        "parameters": dict(made.parameters),
-        "performance_by_month": months,
-        **period_fields(found),  # type: ignore[typeddict-item]
-        "note": (
+    answer = shaped(
+        PerformanceAnswer,
+        found,
+        beats_buy_and_hold=found.total_return > found.holding,
+        accuracy=found.right / found.closed,
+        avg_return=found.average_return or 0.0,
+        parameters=made.parameters,
+        performance_by_month=months,
+        note=(
             f"{made.id}, {made.status.value}, on {made.timeframe} bars of {made.symbol}; "
             f"{chosen_before(made.trained_until)}. Trades that were entered in the period are counted, accuracy and "
             "avg_return are of those that were closed; sharpe and the returns of months include a position from before "
             "the period, which run_backtest does not have"
         ),
-        "data_source": data_source(call, instrument, facts.sources),
-    }
+        data_source=data_source(call, instrument, facts.sources),
+    )
     mark_spec(answer, strategy.known)
     return Result(answer, on_bars(instrument, stretch.until, facts))
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import numpy as np
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from openbell.desk.bars.facts import stored_instead
-from openbell.desk.quotes.service import Quote
 from openbell.market.bars import Bars, closed_at
 from openbell.market.clock import iso
 from openbell.market.digit_columns import volumes_of
@@ -30,15 +29,18 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.market.instruments import parse
-from openbell.market.price_history import PERIODS, RegularClose, percent_change
+from openbell.market.price_history import PERIODS, PreviousClose, RegularClose, YearRange, percent_change
 from openbell.market.provenance import BarFacts
 from openbell.market.timeframes import Timeframe, name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.numbers import Computed, Exact
-from openbell.protocol.result_fields import Pagination, Stated, pagination, shaped, stated
+from openbell.protocol.result_fields import From, Pagination, Stated, pagination, shaped, stated
 from openbell.protocol.service import Service
 from openbell.protocol.tool import Arguments, Reads, Tool
+
+T = TypeVar("T")
+Close = PreviousClose | RegularClose
 
 CANDLES = {
     "1m": Timeframe.M1,
@@ -110,7 +112,7 @@ class RegularCloseShape(TypedDict):
     """The last close of regular hours."""
 
     price: Exact
-    time: str
+    time: Annotated[str, From("at")]
     change: Annotated[Exact | None, Field(description="since the close of the session before")]
     change_pct: Computed | None
 
@@ -119,7 +121,7 @@ class ExtendedShape(TypedDict):
     """A price outside of regular hours."""
 
     price: Exact
-    time: str
+    time: Annotated[str, From("at")]
     change: Annotated[Exact, Field(description="since regular_close")]
     change_pct: Computed | None
 
@@ -132,14 +134,18 @@ class PriceShape(Stated):
     change_24h: Annotated[
         Computed | None, Field(description="of a stock whose market is closed: since previous_close; null as change_1h")
     ]
-    change_24h_since: Annotated[str | None, Field(description="the time of the price that it is compared with")]
+    change_24h_since: Annotated[
+        str | None, From("day_since"), Field(description="the time of the price that it is compared with")
+    ]
     volume_24h: Exact
     previous_close: Annotated[
-        Exact | None, Field(description="of the trading day before: regular hours of stocks, the UTC day of crypto")
+        Exact | None,
+        From("previous.price"),
+        Field(description="of the trading day before: regular hours of stocks, the UTC day of crypto"),
     ]
-    previous_close_time: str | None
+    previous_close_time: Annotated[str | None, From("previous.at")]
     change_day: Annotated[Exact | None, Field(description="price less previous_close")]
-    change_day_pct: Computed | None
+    change_day_pct: Annotated[Computed | None, From("change_day")]
     day: Annotated[DayShape, Field(description="regular hours of stocks, the UTC day of crypto")]
     range_52w: YearRangeShape | None
     regular_close: Annotated[
@@ -151,7 +157,7 @@ class PriceShape(Stated):
     changes: Annotated[
         dict[str, PeriodChangeShape | None], Field(description="1w, 1m, 3m, 6m, ytd, 1y; null without a close that old")
     ]
-    timestamp: Annotated[str, Field(description="of the price; as_of is the time of the answer")]
+    timestamp: Annotated[str, From("end"), Field(description="of the price; as_of is the time of the answer")]
 
 
 class WindowShape(TypedDict):
@@ -167,14 +173,18 @@ class VolatilityAnswer(Stated):
     """How much a symbol moves."""
 
     volatility: Annotated[
-        Computed, Field(description="Standard deviation of returns: of log returns per bar, 0.01 is 1 %")
+        Computed,
+        From("deviation"),
+        Field(description="Standard deviation of returns: of log returns per bar, 0.01 is 1 %"),
     ]
     annualized_pct: Annotated[
-        Computed | None, Field(description="the same in per cent a year, to compare symbols and timeframes")
+        Computed | None,
+        From("annualized"),
+        Field(description="the same in per cent a year, to compare symbols and timeframes"),
     ]
     atr: Annotated[Computed, Field(description="Average True Range: Wilder's, 14 bars, in the price's money")]
     atr_pct: Annotated[Computed, Field(description="of the last close")]
-    high_low_range: Annotated[Computed, Field(description="high less low of the window")]
+    high_low_range: Annotated[Computed, From("reach"), Field(description="high less low of the window")]
     high: Exact
     high_time: str
     low: Exact
@@ -242,71 +252,30 @@ async def get_current_price(call: Call, given: PriceInput) -> Result[PriceShape]
     instrument = parse(given.symbol)
     quote = await call.desk.quotes.quote(instrument)
     facts, before = await call.desk.facts(quote.bar), quote.previous
-    price: PriceShape = {
-        "price": quote.price,
-        "change_1h": quote.change_1h,
-        "change_24h": quote.change_24h,
-        "change_24h_since": None if quote.day_since is None else iso(quote.day_since),
-        "volume_24h": volume(quote.volume_24h),
-        "previous_close": before.price if before else None,
-        "previous_close_time": iso(before.at) if before else None,
-        "change_day": difference(quote.price, before.price) if before else None,
-        "change_day_pct": quote.change_day,
-        "day": shaped(DayShape, quote.day),
-        "range_52w": _year(quote),
-        "regular_close": _regular(quote.regular),
-        "extended_hours": _extended(quote),
-        "changes": _changes(quote),
-        "timestamp": iso(quote.end),
+    year = quote.past.year if quote.past else None
+    price = shaped(
+        PriceShape,
+        quote,
+        volume_24h=volume(quote.volume_24h),
+        change_day=before and difference(quote.price, before.price),
+        range_52w=year and _year(year, quote.price),
+        regular_close=quote.regular and _change(RegularCloseShape, quote.regular, quote.regular.before),
+        extended_hours=quote.newest and quote.regular and _change(ExtendedShape, quote.newest, quote.regular),
+        changes=quote.past.changes if quote.past else dict.fromkeys(PERIODS),
         **stated(call, instrument, facts.sources),
-    }
+    )
     return Result(price, on_bars(instrument, quote.end, facts, quote.note))
 
 
-def _regular(close: RegularClose | None) -> RegularCloseShape | None:
-    if close is None:
-        return None
-    before = close.before.price if close.before else None
-    return {
-        "price": close.price,
-        "time": iso(close.at),
-        "change": None if before is None else difference(close.price, before),
-        "change_pct": None if before is None else percent_change(before, close.price),
-    }
+def _year(year: YearRange, price: float) -> YearRangeShape:
+    low, high = percent_change(year.low, price), percent_change(year.high, price)
+    return shaped(YearRangeShape, year, from_high_pct=high, from_low_pct=low)
 
 
-def _extended(quote: Quote) -> ExtendedShape | None:
-    if quote.newest is None or quote.regular is None:
-        return None
-    return {
-        "price": quote.newest.price,
-        "time": iso(quote.newest.at),
-        "change": difference(quote.newest.price, quote.regular.price),
-        "change_pct": percent_change(quote.regular.price, quote.newest.price),
-    }
-
-
-def _year(quote: Quote) -> YearRangeShape | None:
-    year = quote.past.year if quote.past else None
-    if year is None:
-        return None
-    return {
-        "high": year.high,
-        "high_date": f"{year.high_date}",
-        "low": year.low,
-        "low_date": f"{year.low_date}",
-        "from_high_pct": percent_change(year.high, quote.price),
-        "from_low_pct": percent_change(year.low, quote.price),
-        "since": f"{year.since}",
-    }
-
-
-def _changes(quote: Quote) -> dict[str, PeriodChangeShape | None]:
-    found = quote.past.changes if quote.past else dict.fromkeys(PERIODS)
-    return {
-        name: {"pct": change.pct, "close": change.close, "date": f"{change.date}"} if change else None
-        for name, change in found.items()
-    }
+def _change(shape: type[T], close: Close, before: Close | None) -> T:
+    """Returns a price with its change since an earlier one; the change is null if there is none."""
+    change = before and difference(close.price, before.price)
+    return shaped(shape, close, change=change, change_pct=before and percent_change(before.price, close.price))
 
 
 async def get_volatility(call: Call, given: VolatilityInput) -> Result[VolatilityAnswer]:
@@ -315,29 +284,28 @@ async def get_volatility(call: Call, given: VolatilityInput) -> Result[Volatilit
     instrument = parse(given.symbol)
     found = await call.desk.quotes.volatility(instrument, timeframe)
     bars = found.bars
-    last, last_close = int(bars.time[-1]), float(bars.close[-1])
+    last_close = float(bars.close[-1])
     # The newest of equal extremes, as in other results.
     highest, lowest = (len(bars) - 1 - int(each[::-1].argmax()) for each in (bars.high, -bars.low))
     facts = await call.desk.facts(bars)
-    answer: VolatilityAnswer = {
-        "volatility": found.deviation,
-        "annualized_pct": found.annualized,
-        "atr": found.atr,
-        "atr_pct": found.atr / last_close * 100,
-        "high_low_range": found.reach,
-        "high": float(bars.high[highest]),
-        "high_time": iso(int(bars.time[highest])),
-        "low": float(bars.low[lowest]),
-        "low_time": iso(int(bars.time[lowest])),
-        "last_close": last_close,
-        "window": {
-            "timeframe": name_of(timeframe, VOLATILITY),
-            "bars": len(bars),
-            "start": iso(int(bars.time[0])),
-            "end": iso(last),
-        },
-        **stated(call, instrument, facts.sources),
+    window: WindowShape = {
+        "timeframe": name_of(timeframe, VOLATILITY),
+        "bars": len(bars),
+        "start": iso(int(bars.time[0])),
+        "end": iso(int(bars.time[-1])),
     }
+    answer = shaped(
+        VolatilityAnswer,
+        found,
+        atr_pct=found.atr / last_close * 100,
+        high=float(bars.high[highest]),
+        high_time=int(bars.time[highest]),
+        low=float(bars.low[lowest]),
+        low_time=int(bars.time[lowest]),
+        last_close=last_close,
+        window=window,
+        **stated(call, instrument, facts.sources),
+    )
     return Result(answer, on_bars(instrument, closed_at(bars), facts))
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from openbell.market.clock import iso
 from openbell.market.digits import average
 from openbell.market.errors import (
     CallTimeout,
@@ -30,12 +29,13 @@ from openbell.protocol.call import Basis, Call, Result, on_prices
 from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.numbers import Computed, Exact
 from openbell.protocol.result_fields import (
+    From,
     Opened,
     Pagination,
     Stated,
     StatedOfAccount,
-    opened,
     pagination,
+    shaped,
     stated,
     stated_of_account,
 )
@@ -60,10 +60,10 @@ _ANY = (Refused, AccountNotFound, StoreError, CallTimeout)
 class ExitShape(TypedDict):
     """A working order that would reduce a position."""
 
-    order_id: str
-    type: str
+    order_id: Annotated[str, From("id")]
+    type: Annotated[str, From("kind")]
     price: Annotated[Exact | None, Field(description="its limit or stop; null at the market")]
-    size: Exact
+    size: Annotated[Exact, From("remaining")]
     distance_pct: Annotated[Computed | None, Field(description="of its price from the current one")]
     pnl: Annotated[Exact | None, Field(description="profit or loss of its size at its price, before costs")]
 
@@ -71,19 +71,21 @@ class ExitShape(TypedDict):
 class PositionShape(Opened):
     """One open position."""
 
-    symbol: str
+    symbol: Annotated[str, From("position.symbol")]
     side: Literal["LONG", "SHORT"]
     size: Exact
     entry_price: Exact
-    current_price: Annotated[Exact | None, Field(description="null if there is none; note says why")]
-    price_time: Annotated[str | None, Field(description="when the bar of that price ended")]
+    current_price: Annotated[
+        Exact | None, From("price.value"), Field(description="null if there is none; note says why")
+    ]
+    price_time: Annotated[str | None, From("price.end"), Field(description="when the bar of that price ended")]
     session: Annotated[str, Field(description="of its market")]
-    unrealized_pnl: Annotated[Exact | None, Field(description="null as current_price")]
-    unrealized_pnl_pct: Annotated[Computed | None, Field(description="of what was paid")]
-    market_value: Annotated[Exact | None, Field(description="size times price, negative if short")]
+    unrealized_pnl: Annotated[Exact | None, From("unrealised"), Field(description="null as current_price")]
+    unrealized_pnl_pct: Annotated[Computed | None, From("return_pct"), Field(description="of what was paid")]
+    market_value: Annotated[Exact | None, From("value"), Field(description="size times price, negative if short")]
     weight_pct: Annotated[Computed | None, Field(description="of the account's equity")]
     exits: Annotated[list[ExitShape], Field(description="stops, targets and other orders that reduce it, at most 5")]
-    note: NotRequired[str]
+    note: NotRequired[Annotated[str, From("note")]]
 
 
 class PositionPage(StatedOfAccount):
@@ -99,41 +101,47 @@ class BalanceShape(StatedOfAccount):
     """The account's money."""
 
     total_balance: Annotated[
-        Exact | None, Field(description="cash and what the positions are worth; null if one has no price")
+        Exact | None,
+        From("total"),
+        Field(description="cash and what the positions are worth; null if one has no price"),
     ]
-    available_balance: Annotated[Exact, Field(description="what new positions may still tie up")]
+    available_balance: Annotated[Exact, From("available"), Field(description="what new positions may still tie up")]
     margin_used: Annotated[Exact | None, Field(description="null as total_balance")]
-    unrealized_pnl: Annotated[Exact | None, Field(description="null as total_balance")]
+    unrealized_pnl: Annotated[Exact | None, From("unrealised"), Field(description="null as total_balance")]
     cash: Exact
     started_with: Annotated[Exact, Field(description="cash when the account began")]
     total_return_pct: Annotated[Computed | None, Field(description="of the balance since then")]
-    realized_pnl: Annotated[Exact, Field(description="of closed positions, before fees")]
-    fees_paid: Exact
-    day_pnl: Annotated[Exact | None, Field(description="change of the balance since 00:00 UTC")]
-    day_pnl_pct: Computed | None
+    realized_pnl: Annotated[Exact, From("realised"), Field(description="of closed positions, before fees")]
+    fees_paid: Annotated[Exact, From("fees")]
+    day_pnl: Annotated[Exact | None, From("day_profit"), Field(description="change of the balance since 00:00 UTC")]
+    day_pnl_pct: Annotated[Computed | None, From("day_return_pct")]
     daily_loss_left: Annotated[
-        Exact | None, Field(description="what may still be lost today before nothing is opened; null without a limit")
+        Exact | None,
+        From("loss_left"),
+        Field(description="what may still be lost today before nothing is opened; null without a limit"),
     ]
-    open_positions: int
+    open_positions: Annotated[int, From("positions")]
     working_orders: int
     halted: Annotated[str | None, Field(description="why nothing may be opened (openbell halt); null if not halted")]
-    price_time: Annotated[str | None, Field(description="when the bar of the oldest price ended")]
-    note: NotRequired[str]
+    price_time: Annotated[str | None, From("end"), Field(description="when the bar of the oldest price ended")]
+    note: NotRequired[Annotated[str, From("note")]]
 
 
 class VerdictShape(Stated):
     """The verdict of the risk gate."""
 
-    valid: bool
+    valid: Annotated[bool, From("verdict.valid")]
     reason: Annotated[str, Field(description="why not; empty if valid")]
     rule: NotRequired[Annotated[str, Field(description="the rule that refuses")]]
     value: NotRequired[Annotated[str, Field(description="what the trade would reach, of what the rule limits")]]
     limit: NotRequired[Annotated[str, Field(description="of the rule")]]
     setting: NotRequired[Annotated[str, Field(description="that holds the limit")]]
-    max_size: Annotated[Exact, Field(description="the largest size that would pass")]
-    risk_score: Annotated[Computed, Field(description="0 to 1: how much of the tightest limit it uses")]
+    max_size: Annotated[Exact, From("verdict.max_size"), Field(description="the largest size that would pass")]
+    risk_score: Annotated[
+        Computed, From("verdict.risk_score"), Field(description="0 to 1: how much of the tightest limit it uses")
+    ]
     price: Annotated[Exact | None, Field(description="that it was judged at: the limit, or the last price")]
-    trade_value: Annotated[Exact | None, Field(description="size times price")]
+    trade_value: Annotated[Exact | None, From("value"), Field(description="size times price")]
     costs: Annotated[Exact | None, Field(description="fees and slippage that it would pay")]
     equity_pct: Annotated[Computed | None, Field(description="of the balance that its value is")]
     position_after: Annotated[Exact | None, Field(description="if it fills; negative if short")]
@@ -165,23 +173,15 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[PositionPag
     wanted = None if given.symbol is None else parse(given.symbol).symbol
     holdings = await call.desk.trading.portfolio.holdings(call.principal)
     found = [each for each in holdings if wanted in {None, each.position.symbol}]
-    items: list[PositionShape] = [
-        {
-            "symbol": each.position.symbol,
-            "side": "LONG" if each.position.quantity > 0 else "SHORT",
-            "size": amounts.number(abs(each.position.quantity)),
-            "entry_price": amounts.number(average(each.position.average_price)),
-            "current_price": None if each.price is None else amounts.number(each.price.value),
-            "unrealized_pnl": _number(each.unrealised),
-            "unrealized_pnl_pct": _number(each.return_pct),
-            "market_value": _number(each.value),
-            "weight_pct": None if each.weight is None else amounts.number(each.weight * 100),
-            "exits": [_exit(order, each) for order in each.exits[:_EXITS]],
-            **opened(each.opened),
-            "price_time": None if each.price is None else iso(each.price.end),
-            "session": str(phase(parse(each.position.symbol), call.at)),
-            **each.note_field,  # type: ignore[typeddict-item]
-        }
+    items = [
+        shaped(
+            PositionShape,
+            each,
+            side="LONG" if each.position.quantity > 0 else "SHORT",
+            session=phase(parse(each.position.symbol), call.at),
+            weight_pct=each.weight and each.weight * 100,
+            exits=[_exit(order, each) for order in each.exits[:_EXITS]],
+        )
         for each in found[given.offset : given.offset + given.limit]
     ]
     page: PositionPage = {
@@ -198,14 +198,8 @@ def _exit(order: Order, holding: ValuedHolding) -> ExitShape:
     price, level = holding.price, order.limit_price if order.stop_price is None else order.stop_price
     paid, closed = holding.position.average_price, -order.side.sign * order.remaining
     away = None if level is None or price is None else amounts.share((level - price.value) * 100, price.value)
-    return {
-        "order_id": order.id,
-        "type": order.kind.value,
-        "price": _number(level),
-        "size": amounts.number(order.remaining),
-        "distance_pct": _number(away),
-        "pnl": None if level is None else amounts.number(average((level - paid) * closed)),
-    }
+    pnl = None if level is None else average((level - paid) * closed)
+    return shaped(ExitShape, order, price=level, distance_pct=away, pnl=pnl)
 
 
 def _total(values: Iterable[Decimal | None]) -> float | None:
@@ -217,33 +211,9 @@ def _total(values: Iterable[Decimal | None]) -> float | None:
 async def get_balance(call: Call, _given: NoArguments) -> Result[BalanceShape]:
     """Return the account's money."""
     balance = await call.desk.trading.portfolio.balance(call.principal)
-    shown: BalanceShape = {
-        "total_balance": _number(balance.total),
-        "available_balance": amounts.number(balance.available),
-        "margin_used": _number(balance.margin_used),
-        "unrealized_pnl": _number(balance.unrealised),
-        "cash": amounts.number(balance.cash),
-        "started_with": amounts.number(balance.started_with),
-        "total_return_pct": _number(balance.total_return_pct),
-        "realized_pnl": amounts.number(balance.realised),
-        "fees_paid": amounts.number(balance.fees),
-        "day_pnl": _number(balance.day_profit),
-        "day_pnl_pct": _number(balance.day_return_pct),
-        "daily_loss_left": _number(balance.loss_left),
-        "open_positions": balance.positions,
-        "working_orders": balance.working_orders,
-        "halted": None if balance.halted is None else str(balance.halted),
-        "price_time": None if balance.end is None else iso(balance.end),
-        **stated_of_account(call),  # type: ignore[typeddict-item]
-    }
-    if balance.note:
-        shown["note"] = balance.note
+    halted = balance.halted and str(balance.halted)
+    shown = shaped(BalanceShape, balance, halted=halted, **stated_of_account(call))
     return Result(shown, Basis(newest=balance.end, note=balance.note))
-
-
-def _number(value: Decimal | None) -> float | None:
-    """Returns an amount as a number, None for None."""
-    return None if value is None else amounts.number(value)
 
 
 async def validate_trade(call: Call, given: TradeInput) -> Result[VerdictShape]:
@@ -262,19 +232,7 @@ async def validate_trade(call: Call, given: TradeInput) -> Result[VerdictShape]:
     verdict = checked.verdict
     if verdict.rule == "balance":
         raise refusal(verdict)
-    shown: VerdictShape = {
-        "valid": verdict.valid,
-        "reason": reason_of(verdict),
-        "max_size": amounts.number(verdict.max_size),
-        "risk_score": amounts.number(verdict.risk_score),
-        "price": _number(checked.price),
-        "trade_value": _number(checked.value),
-        "costs": _number(checked.costs),
-        "equity_pct": _number(checked.equity_pct),
-        "position_after": _number(checked.position_after),
-        **details_of(verdict),  # type: ignore[typeddict-item]
-        **stated(call, instrument),
-    }
+    shown = shaped(VerdictShape, checked, reason=reason_of(verdict), **details_of(verdict), **stated(call, instrument))
     return Result(shown, Basis(note=amounts.rounding_note(given.size, size, "size")))
 
 

@@ -24,7 +24,7 @@ from openbell.market.price_history import percent_change
 from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.numbers import Computed, Exact
-from openbell.protocol.result_fields import Foreign, Pagination, Stated, pagination, stated
+from openbell.protocol.result_fields import Foreign, From, Pagination, Stated, pagination, shaped, stated
 from openbell.protocol.service import Service
 from openbell.protocol.tool import Arguments, Reads, Tool
 from openbell.servers.spec_marks import mark_spec
@@ -40,14 +40,14 @@ _ANY = (InvalidSymbol, UnknownSymbol, StoreError, CallTimeout, DataError)
 class Strategy(Foreign):
     """One strategy of a ranking."""
 
-    strategy_id: str
-    name: str
-    timeframe: str
-    status: str
+    strategy_id: Annotated[str, From("implementation.id")]
+    name: Annotated[str, From("known.spec.name")]
+    timeframe: Annotated[str, From("implementation.timeframe")]
+    status: Annotated[str, From("implementation.status")]
     score: Computed
     sharpe: Computed
     accuracy: Computed
-    signals_count: int
+    signals_count: Annotated[int, From("figures.untrained.trades")]
     signal: Annotated[str | None, Field(description="what it advises now, as get_strategy_signal; null: signal_note")]
     since: NotRequired[Annotated[str, Field(description="close of the bar of its last entry or exit")]]
     signal_note: NotRequired[Annotated[str, Field(description="why it has no signal")]]
@@ -75,26 +75,31 @@ class SinceSignal(Foreign):
 class SignalAnswer(Stated, SinceSignal):
     """What a strategy advises."""
 
-    signal: Annotated[str, Field(json_schema_extra={"enum": [each.value for each in Action]})]
-    confidence: Computed
+    signal: Annotated[str, From("figures.action"), Field(json_schema_extra={"enum": [each.value for each in Action]})]
+    confidence: Annotated[Computed, From("figures.confidence")]
     triggered_at: Annotated[
         str,
+        From("figures.triggered_at"),
         Field(description="close of the bar of its last entry or exit", json_schema_extra={"format": "date-time"}),
     ]
-    parameters: dict[str, Computed]
-    strategy_id: str
-    timeframe: str
-    status: Annotated[str, Field(description="VALIDATED and DEPLOYED passed validation, CANDIDATE did not")]
+    parameters: Annotated[dict[str, Computed], From("implementation.parameters")]
+    strategy_id: Annotated[str, From("implementation.id")]
+    timeframe: Annotated[str, From("implementation.timeframe")]
+    status: Annotated[
+        str,
+        From("implementation.status"),
+        Field(description="VALIDATED and DEPLOYED passed validation, CANDIDATE did not"),
+    ]
     note: str
 
 
 class ConsensusAnswer(Stated):
     """What the active strategies of a symbol advise."""
 
-    bullish_count: int
-    bearish_count: int
-    neutral_count: int
-    consensus: Annotated[str, Field(json_schema_extra={"enum": [each.value for each in Opinion]})]
+    bullish_count: Annotated[int, From("bullish")]
+    bearish_count: Annotated[int, From("bearish")]
+    neutral_count: Annotated[int, From("neutral")]
+    consensus: Annotated[str, From("opinion"), Field(json_schema_extra={"enum": [each.value for each in Opinion]})]
     confidence: Computed
 
 
@@ -142,24 +147,18 @@ async def get_top_strategies(call: Call, given: TopInput) -> Result[StrategyPage
 
 
 def _item(call: Call, each: Ranked, metric: str) -> Strategy:
-    made, figures = each.implementation, each.figures
-    part, why_not = figures.untrained, call.desk.strategies.advice.why_no_signal(each)
-    item: Strategy = {
-        "strategy_id": made.id,
-        "name": each.known.spec.name,
-        "timeframe": made.timeframe,
-        "status": made.status.value,
-        "score": each.score(metric) or 0.0,
-        "sharpe": part.sharpe or 0.0,
-        "accuracy": part.accuracy or 0.0,
-        "signals_count": part.trades,
-        "signal": None if why_not or figures.action is None else figures.action.value,
-    }
+    figures, why_not = each.figures, call.desk.strategies.advice.why_no_signal(each)
+    item = shaped(
+        Strategy,
+        each,
+        score=each.score(metric) or 0.0,
+        sharpe=figures.untrained.sharpe or 0.0,
+        accuracy=figures.untrained.accuracy or 0.0,
+        signal=None if why_not else figures.action,
+        since=None if why_not else figures.triggered_at,
+        signal_note=why_not,
+    )
     mark_spec(item, each.known)
-    if why_not:
-        item["signal_note"] = why_not
-    elif figures.triggered_at is not None:
-        item["since"] = iso(figures.triggered_at)
     return item
 
 
@@ -174,52 +173,30 @@ async def get_strategy_signal(call: Call, given: SignalInput) -> Result[SignalAn
     part = figures.untrained
     since = iso(made.trained_until)
     basis, source = await _basis(call, given.symbol, [found])
-    answer: SignalAnswer = {
-        "signal": figures.action.value,
-        "confidence": figures.confidence,
-        "triggered_at": iso(figures.triggered_at),
-        "parameters": dict(made.parameters),
-        "strategy_id": made.id,
-        "timeframe": made.timeframe,
-        "status": made.status.value,
-        "note": (
+    then, now, end = await advice.since_signal(found) or (None, None, None)
+    answer = shaped(
+        SignalAnswer,
+        found,
+        note=(
             f"{made.id}, {made.status.value}, on {made.timeframe} bars. Confidence is (right + 1) / (closed + 2): "
             f"{part.right} of {part.closed} trades closed since training, which ended at {since}, made a profit"
             + (_OUTDATED if found.outdated else "")
         ),
-        **await _since_signal(call, found),
+        price_at_signal=then,
+        price=now,
+        price_time=end,
+        change_since_signal_pct=None if then is None or now is None else percent_change(then, now),
         **source,
-    }
+    )
     mark_spec(answer, found.known)
     return Result(answer, basis)
-
-
-async def _since_signal(call: Call, strategy: Ranked) -> SinceSignal:
-    prices = await call.desk.strategies.advice.since_signal(strategy)
-    if prices is None:
-        return {}
-    then, now, end = prices
-    shown: SinceSignal = {"price_at_signal": then, "price": now, "price_time": iso(end)}
-    if (change := percent_change(then, now)) is not None:
-        shown["change_since_signal_pct"] = change
-    return shown
 
 
 async def get_strategy_consensus(call: Call, given: ConsensusInput) -> Result[ConsensusAnswer]:
     """Return the votes of the validated and deployed strategies of a symbol."""
     found, voters = await call.desk.strategies.advice.consensus(call.principal, given.symbol)
     basis, source = await _basis(call, given.symbol, voters)
-    return Result(
-        {
-            "bullish_count": found.bullish,
-            "bearish_count": found.bearish,
-            "neutral_count": found.neutral,
-            "consensus": found.opinion.value,
-            "confidence": found.confidence,
-            **source,
-        },
-        basis,
-    )
+    return Result(shaped(ConsensusAnswer, found, **source), basis)
 
 
 async def _basis(call: Call, symbol: str, strategies: list[Ranked]) -> tuple[Basis, Stated]:

@@ -20,7 +20,7 @@ from openbell.protocol.argument_limits import require_storable
 from openbell.protocol.call import Basis, Call, Result, data_source
 from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.numbers import Computed
-from openbell.protocol.result_fields import Foreign, Pagination, mark, pagination
+from openbell.protocol.result_fields import Foreign, From, Pagination, mark, pagination, shaped
 from openbell.protocol.service import Service
 from openbell.protocol.session import Scope
 from openbell.protocol.tool import Absent, Arguments, Effect, Reads, Tool, without_default
@@ -61,13 +61,15 @@ def _parts(schema: dict[str, Any]) -> None:
 class SpecItem(Foreign):
     """One spec of a ranking."""
 
-    spec_id: str
-    name: str
+    spec_id: Annotated[str, From("known.id")]
+    name: Annotated[str, From("known.spec.name")]
     description: Annotated[str, Field(description="how it trades")]
-    source: str
+    source: Annotated[str, From("known.origin")]
     indicators: list[str]
-    avg_sharpe: Annotated[Computed | None, Field(description="null until it was tried on a symbol")]
-    implementations_count: int
+    avg_sharpe: Annotated[
+        Computed | None, From("average_sharpe"), Field(description="null until it was tried on a symbol")
+    ]
+    implementations_count: Annotated[int, From("implementations")]
 
 
 class SpecPage(TypedDict):
@@ -82,7 +84,7 @@ class SpecPage(TypedDict):
 class ImplementationItem(Foreign):
     """One implementation of a spec; of a submitted one, the names of its parameters come from outside."""
 
-    impl_id: str
+    impl_id: Annotated[str, From("id")]
     parameters: dict[str, Computed]
     symbol: str
     timeframe: str
@@ -184,15 +186,12 @@ async def get_top_specs(call: Call, given: SpecsInput) -> Result[SpecPage]:
 
 
 def _spec(each: SpecStanding) -> SpecItem:
-    item: SpecItem = {
-        "spec_id": each.known.id,
-        "name": each.known.spec.name,
-        "description": shorten(without_invisible(each.known.spec.description), _LONGEST_LINE, placeholder=" …"),
-        "source": each.known.origin.value,
-        "indicators": list(dict.fromkeys(use.indicator for use in each.known.spec.indicators)),
-        "avg_sharpe": each.average_sharpe,
-        "implementations_count": each.implementations,
-    }
+    item = shaped(
+        SpecItem,
+        each,
+        description=shorten(without_invisible(each.known.spec.description), _LONGEST_LINE, placeholder=" …"),
+        indicators=dict.fromkeys(use.indicator for use in each.known.spec.indicators),
+    )
     mark_spec(item, each.known)
     return item
 
@@ -226,22 +225,17 @@ async def get_implementations(call: Call, given: ImplementationsInput) -> Result
 
 def _implementation(made: Implementation, figures: StrategyFigures | None) -> ImplementationItem:
     forward = None if figures is None else figures.forward
-    item: ImplementationItem = {
-        "impl_id": made.id,
-        "parameters": dict(made.parameters),
-        "symbol": made.symbol,
-        "timeframe": made.timeframe,
-        "sharpe": None if figures is None else figures.untrained.sharpe,
+    item = shaped(
+        ImplementationItem,
+        made,
+        sharpe=figures and figures.untrained.sharpe,
         # Without a closed trade the Sharpe ratio is of one open position: it is null with the accuracy.
-        "forward_sharpe": forward.sharpe if forward and forward.closed else None,
-        "forward_accuracy": None if forward is None else forward.accuracy,
-        "forward_signals": None if forward is None else forward.trades,
-        "status": made.status.value,
-        "reason": made.reason,
-        "edge_vs_holding": made.figures.get("edge_vs_holding"),
-        "edge_vs_random_timing": made.figures.get("edge_vs_random_timing"),
-        "tries": made.tries,
-    }
+        forward_sharpe=forward.sharpe if forward and forward.closed else None,
+        forward_accuracy=forward and forward.accuracy,
+        forward_signals=forward and forward.trades,
+        edge_vs_holding=made.figures.get("edge_vs_holding"),
+        edge_vs_random_timing=made.figures.get("edge_vs_random_timing"),
+    )
     if made.principal:
         mark(item, made.principal)
     return item

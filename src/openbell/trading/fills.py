@@ -88,6 +88,11 @@ class FillTime:
     exact: bool
     """False if the fill happened at an unknown time of the minute that begins at `at`."""
 
+    @property
+    def precision(self) -> str | None:
+        """`minute` if the time is not exact; None if it is."""
+        return None if self.exact else "minute"
+
 
 def fill_time(fill: Fill, kind: OrderKind, limit_price: Decimal | None) -> FillTime:
     """Returns the time of a fill of an order of this kind.

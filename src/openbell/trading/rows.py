@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import fields
 from decimal import Decimal
 from enum import StrEnum
@@ -26,7 +26,12 @@ def to_row(value: Any) -> dict[str, Any]:
 
 def from_row(kind: type[T], row: dict[str, Any]) -> T:
     """Returns the dataclass of a row."""
-    return kind(**{name: _typed(wanted, row[name]) for name, wanted in _types(cast("Hashable", kind)).items()})
+    return kind(
+        **{
+            name: value if (value := row[name]) is None or isinstance(value, wanted) else read(value)
+            for name, wanted, read in _readers(cast("Hashable", kind))
+        }
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -39,10 +44,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _typed(wanted: type[Any], value: Any) -> Any:
-    if value is None or isinstance(value, wanted):
-        return value
-    return wanted(value)
+@cache
+def _readers(kind: Any) -> list[tuple[str, type[Any], Callable[[Any], Any]]]:
+    """Returns the name and type of each field, and what makes its value. Members of enums are cached: they are few."""
+    return [
+        (name, wanted, cache(wanted) if issubclass(wanted, StrEnum) else wanted)
+        for name, wanted in _types(kind).items()
+    ]
 
 
 @cache

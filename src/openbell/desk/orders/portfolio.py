@@ -65,9 +65,14 @@ class ValuedHolding:
         return None if self.price is None else self.position.unrealised(self.price.value)
 
     @property
-    def note_field(self) -> dict[str, str]:
-        """The extra field of results if the price is missing or may not be current: the reason."""
-        return {} if self.note is None else {"note": self.note}
+    def size(self) -> Decimal:
+        """The quantity without sign."""
+        return abs(self.position.quantity)
+
+    @property
+    def entry_price(self) -> Decimal:
+        """The average price as results show it."""
+        return average(self.position.average_price)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,10 +76,7 @@ async def quotes_historical(call: Call, given: shapes.HistoricalInput) -> Result
     response = await _ask(call, HISTORICAL, params)
     found = answers.asked_page(response, given.page, given.page_size, interval, call.desk.settings.arche_key)
     value: shapes.HistoricalPage = {
-        "items": found["items"],
-        "page": found["page"],
-        "page_size": found["page_size"],
-        "total": found["total"],
+        **found,
         "request_id": response.headers["x-request-id"],
         "source_status": response.status,
     }

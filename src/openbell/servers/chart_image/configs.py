@@ -22,7 +22,7 @@ from openbell.market.nearest import check_one_of
 from openbell.market.timeframes import CHART, name_of, parse_timeframe
 from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.dialects import Media, MediaPicture
-from openbell.protocol.result_fields import stated
+from openbell.protocol.result_fields import shaped, stated
 from openbell.protocol.session import Scope
 from openbell.protocol.tool import Effect, Reads, Tool, require_scope
 from openbell.servers.chart_image import shapes
@@ -75,22 +75,7 @@ async def validate_chart_config(call: Call, given: shapes.ValidateInput) -> Resu
 
     plan = call.desk.chart_images.plan if given.planLevel is None else plan_of(given.planLevel)
     found = await call.desk.chart_images.validate(given.config, plan)
-    errors: list[shapes.ProblemShape] = [
-        {"field": each.field, "message": each.message, "severity": each.severity} for each in found.problems
-    ]
-    value: shapes.ValidationShape = {
-        "valid": found.valid,
-        "errors": errors,
-        "suggestions": found.suggestions,
-        "rateLimitCheck": {
-            "withinLimits": found.within_limits,
-            "studyCount": found.studies,
-            "maxStudies": plan.parameters,
-            "resolution": found.resolution,
-            "maxResolution": plan.resolution,
-        },
-    }
-    return Result(value)
+    return Result(shaped(shapes.ValidationShape, found, rateLimitCheck=found))
 
 
 async def generate_chart_image(call: Call, given: shapes.GenerateInput) -> Result[Media]:
@@ -120,9 +105,7 @@ async def generate_chart_image(call: Call, given: shapes.GenerateInput) -> Resul
         metadata = {**metadata, **stated(call, made.bars.instrument, made.bars.facts.sources)}
     if made.notes:
         metadata["note"] = "; ".join(made.notes)
-    response: shapes.ResponseShape = {"statusCode": made.status}
-    if made.remaining is not None:
-        response["rateLimitRemaining"] = made.remaining
+    response = shaped(shapes.ResponseShape, made)
     payload: shapes.ImageShape = {"success": True, "metadata": metadata, "apiResponse": response}
     if made.url is not None:
         payload["imageUrl"] = made.url

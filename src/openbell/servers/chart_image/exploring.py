@@ -15,7 +15,6 @@ from openbell.servers.chart_image import shapes
 
 if TYPE_CHECKING:
     from openbell.desk.pictures.chart_image.directory import SymbolListing
-    from openbell.desk.pictures.chart_image.exchanges import VendorExchange
 
 _SOURCES = {"fetched": "vendor", "cached": "cache", "stale": "cache", "catalogue": "package"}
 _PARTS = {
@@ -42,7 +41,7 @@ async def fetch_chart_documentation(call: Call, given: shapes.DocumentationInput
     origins = [] if found.state == "catalogue" else [_host(call.desk.settings.chart_img_docs_url)]
     if given.section == "exchanges":
         listing = await images.directory.exchanges()
-        data["exchanges"] = _exchanges(listing)
+        data["exchanges"] = [shaped(shapes.ExchangeShape, each) for each in listing.items]
         origins += [] if listing.source == "desk" else [_host(call.desk.settings.chart_img_url)]
     left_out = {} if given.full else _shorten(data, given.section)
     value: shapes.DocumentationShape = {
@@ -83,15 +82,7 @@ def _short_name(indicator: dict[str, Any]) -> str:
 async def get_exchanges(call: Call, _given: NoArguments) -> Result[shapes.ExchangesShape]:
     """Return all exchanges, sorted by type, then name."""
     found = await call.desk.chart_images.directory.exchanges()
-    exchanges = _exchanges(found)
-    value: shapes.ExchangesShape = {
-        "success": True,
-        "exchanges": exchanges,
-        "count": len(exchanges),
-        "source": found.source,
-    }
-    if (note := _note(found)) is not None:
-        value["note"] = note
+    value = shaped(shapes.ExchangesShape, found, success=True, count=len(found.items), note=_note(found))
     if found.source != "desk":
         mark(value, _host(call.desk.settings.chart_img_url))
     return Result(value)
@@ -100,21 +91,15 @@ async def get_exchanges(call: Call, _given: NoArguments) -> Result[shapes.Exchan
 async def get_symbols(call: Call, given: shapes.SymbolsInput) -> Result[shapes.SymbolsShape]:
     """Return the symbols of an exchange."""
     found = await call.desk.chart_images.directory.symbols(given.exchange, given.search or "", given.limit)
-    symbols: list[shapes.SymbolShape] = [
-        {"symbol": each.symbol, "fullSymbol": each.full_symbol, "description": each.description, "type": each.type}
-        for each in found.listing.items
-    ]
-    value: shapes.SymbolsShape = {
-        "success": True,
-        "exchange": found.exchange,
-        "symbols": symbols,
-        "count": len(symbols),
-        "total": found.total,
-        "has_more": found.total > len(symbols),
-        "source": found.listing.source,
-    }
-    if (note := _note(found.listing)) is not None:
-        value["note"] = note
+    count = len(found.listing.items)
+    value = shaped(
+        shapes.SymbolsShape,
+        found,
+        success=True,
+        count=count,
+        has_more=found.total > count,
+        note=_note(found.listing),
+    )
     if found.listing.source != "desk":
         mark(value, _host(call.desk.settings.chart_img_url))
     return Result(value)
@@ -123,10 +108,6 @@ async def get_symbols(call: Call, given: shapes.SymbolsInput) -> Result[shapes.S
 def _host(url: str) -> str:
     """Returns whose texts a result has."""
     return urlsplit(url).netloc
-
-
-def _exchanges(found: SymbolListing[VendorExchange]) -> list[shapes.ExchangeShape]:
-    return [shaped(shapes.ExchangeShape, each) for each in found.items]
 
 
 def _note(found: SymbolListing[Any]) -> str | None:

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from openbell.charts.config.choices import FORMATS, PLANS, THEMES
 from openbell.protocol.numbers import Exact
-from openbell.protocol.result_fields import Foreign
+from openbell.protocol.result_fields import Foreign, From
 from openbell.protocol.tool import Absent, Arguments, without_default
 
 SECTIONS = ("indicators", "parameters", "exchanges", "all")
@@ -227,7 +227,7 @@ class ExchangesShape(Foreign, TypedDict):
     """Result of get_exchanges."""
 
     success: bool
-    exchanges: list[ExchangeShape]
+    exchanges: Annotated[list[ExchangeShape], From("items")]
     count: int
     source: str
     note: NotRequired[str]
@@ -237,7 +237,7 @@ class SymbolShape(TypedDict):
     """One symbol of an exchange."""
 
     symbol: str
-    fullSymbol: str
+    fullSymbol: Annotated[str, From("full_symbol")]
     description: str
     type: str
 
@@ -247,11 +247,11 @@ class SymbolsShape(Foreign, TypedDict):
 
     success: bool
     exchange: str
-    symbols: list[SymbolShape]
+    symbols: Annotated[list[SymbolShape], From("listing.items")]
     count: int
     total: int
     has_more: bool
-    source: str
+    source: Annotated[str, From("listing.source")]
     note: NotRequired[str]
 
 
@@ -275,18 +275,18 @@ class ProblemShape(TypedDict):
 class RateLimitShape(TypedDict):
     """A config against the limits of a plan."""
 
-    withinLimits: bool
-    studyCount: int
-    maxStudies: int
+    withinLimits: Annotated[bool, From("within_limits")]
+    studyCount: Annotated[int, From("studies")]
+    maxStudies: Annotated[int, From("plan.parameters")]
     resolution: str
-    maxResolution: str
+    maxResolution: Annotated[str, From("plan.resolution")]
 
 
 class ValidationShape(TypedDict):
     """Result of validate_chart_config."""
 
     valid: bool
-    errors: list[ProblemShape]
+    errors: Annotated[list[ProblemShape], From("problems")]
     suggestions: list[str]
     rateLimitCheck: RateLimitShape
 
@@ -308,8 +308,8 @@ class MetadataShape(TypedDict):
 class ResponseShape(TypedDict):
     """The response of the engine."""
 
-    statusCode: int
-    rateLimitRemaining: NotRequired[int]
+    statusCode: Annotated[int, From("status")]
+    rateLimitRemaining: NotRequired[Annotated[int, From("remaining")]]
 
 
 class ImageShape(TypedDict):

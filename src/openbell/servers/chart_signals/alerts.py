@@ -8,6 +8,7 @@ from pydantic import Field
 
 from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars
+from openbell.protocol.result_fields import shaped
 from openbell.protocol.session import Scope
 from openbell.protocol.tool import Arguments, Effect, Reads, Tool, require_scope
 from openbell.servers.chart_signals import shapes
@@ -53,16 +54,7 @@ async def subscribe_alerts(call: Call, given: SubscribeAlertsInput) -> Result[sh
         subscription = await call.desk.connection_subscriptions.subscribe(
             asked, _sender(call), once=call.session.stateless
         )
-    return Result(
-        {
-            "subscription_id": subscription.id,
-            "symbol": subscription.instrument.symbol,
-            "timeframe": name,
-            "conditions": list(subscription.crossings),
-            "throttle_ms": given.throttle_ms,
-        },
-        on_bars(subscription.instrument),
-    )
+    return Result(shaped(shapes.SubscriptionResponse, subscription), on_bars(subscription.instrument))
 
 
 def _is_stored(call: Call) -> bool:

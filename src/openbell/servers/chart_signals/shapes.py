@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from openbell.market.timeframes import Timeframe
 from openbell.protocol.numbers import Computed, Exact
-from openbell.protocol.result_fields import Stated
+from openbell.protocol.result_fields import From, Stated
 from openbell.signals.crossings import SignalCrossings
 
 TIMEFRAMES = {"1min": Timeframe.M1, "5min": Timeframe.M5, "15min": Timeframe.M15, "1hour": Timeframe.H1}
@@ -125,8 +125,10 @@ class WatchedShape(TypedDict):
     price: Annotated[Exact | None, Field(description="null until there are enough bars for signals")]
     rsi: Annotated[Computed | None, Field(description="null as price")]
     signals: list[str]
-    change_day_pct: NotRequired[Annotated[Computed | None, Field(description="since the previous close")]]
-    price_time: NotRequired[Annotated[str, Field(description="when the bar of the price ended")]]
+    change_day_pct: NotRequired[
+        Annotated[Computed | None, From("change_day"), Field(description="since the previous close")]
+    ]
+    price_time: NotRequired[Annotated[str, From("end"), Field(description="when the bar of the price ended")]]
 
 
 class WatchedByClass(TypedDict):
@@ -245,10 +247,10 @@ class CapabilitiesResponse(TypedDict):
 class SubscriptionResponse(TypedDict):
     """An open subscription."""
 
-    subscription_id: str
-    symbol: str
-    timeframe: str
-    conditions: list[str]
+    subscription_id: Annotated[str, From("id")]
+    symbol: Annotated[str, From("instrument.symbol")]
+    timeframe: Annotated[str, From("spelling")]
+    conditions: Annotated[list[str], From("crossings")]
     throttle_ms: int
 
 

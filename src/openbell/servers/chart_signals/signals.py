@@ -97,7 +97,7 @@ def _last_crossings(series: SignalSeries) -> dict[str, shapes.LastCrossing | Non
 def _shape(snapshot: SignalSnapshot, *, own: bool) -> shapes.PreviousShape:
     """Returns a snapshot; `own`: its volume is the feed's own, not a sum."""
     amount = snapshot.volume if own else volume(snapshot.volume)
-    return shaped(shapes.PreviousShape, snapshot, volume=amount, time=iso(snapshot.time))
+    return shaped(shapes.PreviousShape, snapshot, volume=amount)
 
 
 async def get_watchlist(call: Call, given: WatchlistInput) -> Result[shapes.WatchlistResponse]:
@@ -124,14 +124,7 @@ async def get_watchlist(call: Call, given: WatchlistInput) -> Result[shapes.Watc
 def _watched(instrument: Instrument, row: WatchedRow | None) -> shapes.WatchedShape:
     if row is None:
         return {"symbol": instrument.symbol, "price": None, "rsi": None, "signals": []}
-    return {
-        "symbol": instrument.symbol,
-        "price": row.price,
-        "rsi": row.rsi,
-        "signals": row.crossings.true(),
-        "change_day_pct": row.change_day,
-        "price_time": iso(row.end),
-    }
+    return shaped(shapes.WatchedShape, row, symbol=instrument.symbol, signals=row.crossings.true())
 
 
 def _summary(rows: Mapping[Instrument, WatchedRow]) -> shapes.WatchlistSummary:

@@ -138,7 +138,7 @@ async def list_alerts(call: Call, given: ListInput) -> Result[shapes.AlertsRespo
     if given.status != "fired":
         active = await alerts.listing(call.principal)
         progress = await alerts.progress(active)
-        shown["alerts"] += [shapes.listed_alert(each, progress[each.id]) for each in active]
+        shown["alerts"] += [shapes.alert_shape(each, progress[each.id]) for each in active]
     if given.status != "active":
         fired, total = await alerts.fired(call.principal, MOST_FIRED)
         shown["alerts"] += [shapes.alert_shape(each) for each in fired]

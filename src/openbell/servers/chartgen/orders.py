@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from openbell.desk.bars.call_deadlines import BarDeadline, during
-from openbell.market.clock import iso
-from openbell.market.digits import average
 from openbell.market.errors import (
     DataError,
     InvalidParameter,
@@ -24,7 +22,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import check_one_of
 from openbell.market.sessions import phase
 from openbell.protocol.call import Basis, Call, Result, on_bars, on_prices
-from openbell.protocol.result_fields import opened, pagination, stated_of_account
+from openbell.protocol.result_fields import pagination, shaped, stated_of_account
 from openbell.protocol.session import Scope
 from openbell.protocol.tool import Arguments, Effect, NoArguments, Reads, Tool
 from openbell.servers.chartgen import trading_shapes as shapes
@@ -130,7 +128,8 @@ async def _shown(call: Call, orders: list[Order]) -> list[shapes.OrderShape]:
     """Returns the orders, each with its last fill, and with the reason why it is not filled yet, if it waits."""
     reasons = await call.desk.trading.reasons.of(orders)
     fills = await call.desk.trading.orders.last_fills(orders)
-    return [shapes.order_shape(each, call.desk.account, reasons[each.id], fills.get(each.id)) for each in orders]
+    account = call.desk.account
+    return [shapes.order_shape(each, account, reasons[each.id], fills.get(each.id)) for each in orders]
 
 
 async def get_orders(call: Call, given: OrdersInput) -> Result[shapes.OrdersResponse]:
@@ -146,7 +145,7 @@ async def get_orders(call: Call, given: OrdersInput) -> Result[shapes.OrdersResp
     rows = await _shown(call, found.orders)
     page = pagination(found.offset, given.limit, found.total)
     shown: shapes.OrdersResponse = {
-        "orders": [cast("shapes.ListedOrder", each) if given.detail else shapes.listed_order(each) for each in rows],
+        "orders": [each if given.detail else shapes.listed_order(each) for each in rows],
         "pagination": page,
         "cursor": found.last if page["has_more"] else None,
         "account": call.desk.account,  # type: ignore[typeddict-item]
@@ -158,22 +157,17 @@ async def get_orders(call: Call, given: OrdersInput) -> Result[shapes.OrdersResp
 async def get_positions(call: Call, _given: NoArguments) -> Result[shapes.PositionsResponse]:
     """Return the open positions."""
     holdings = await call.desk.trading.portfolio.holdings(call.principal)
+    positions = [
+        shaped(
+            shapes.HeldPositionShape,
+            each,
+            side="long" if each.position.quantity > 0 else "short",
+            session=phase(parse(each.position.symbol), call.at),
+        )
+        for each in holdings
+    ]
     shown: shapes.PositionsResponse = {
-        "positions": [
-            {
-                "symbol": each.position.symbol,
-                "side": "long" if each.position.quantity > 0 else "short",
-                "quantity": amounts.text(abs(each.position.quantity)),
-                "entry_price": amounts.text(average(each.position.average_price)),
-                "current_price": None if each.price is None else amounts.text(each.price.value),
-                "unrealized_pnl": shapes.text(each.unrealised),
-                **opened(each.opened),
-                "price_time": None if each.price is None else iso(each.price.end),
-                "session": str(phase(parse(each.position.symbol), call.at)),
-                **each.note_field,  # type: ignore[typeddict-item]
-            }
-            for each in holdings
-        ],
+        "positions": positions,
         "account": call.desk.account,  # type: ignore[typeddict-item]
         **stated_of_account(call),
     }
@@ -183,20 +177,7 @@ async def get_positions(call: Call, _given: NoArguments) -> Result[shapes.Positi
 async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceResponse]:
     """Return the account's money."""
     balance = await call.desk.trading.portfolio.balance(call.principal)
-    shown: shapes.BalanceResponse = {
-        "total_balance": shapes.text(balance.total),
-        "available_balance": amounts.text(balance.available),
-        "margin_used": shapes.text(balance.margin_used),
-        "cash": amounts.text(balance.cash),
-        "unrealized_pnl": shapes.text(balance.unrealised),
-        "realized_pnl": amounts.text(balance.realised),
-        "fees": amounts.text(balance.fees),
-        "price_time": None if balance.end is None else iso(balance.end),
-        "account": call.desk.account,  # type: ignore[typeddict-item]
-        **stated_of_account(call),  # type: ignore[typeddict-item]
-    }
-    if balance.note:
-        shown["note"] = balance.note
+    shown = shaped(shapes.BalanceResponse, balance, account=call.desk.account, **stated_of_account(call))
     return Result(shown, Basis(newest=balance.end, note=balance.note))
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Annotated, Any, Literal, NotRequired, cast
 
-from pydantic import Field
+from pydantic import Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 from typing_extensions import TypedDict
 
-from openbell.market.clock import iso
 from openbell.market.digits import average, significant
 from openbell.market.errors import InvalidSymbol
 from openbell.market.foreign_text import without_invisible
 from openbell.market.instruments import parse
 from openbell.protocol.numbers import Exact
-from openbell.protocol.result_fields import Foreign, Opened, Pagination, Precision, StatedOfAccount, mark
-from openbell.trading import amounts
+from openbell.protocol.result_fields import Foreign, From, Opened, Pagination, Precision, StatedOfAccount, mark, shaped
 from openbell.trading.alerts import Alert, AlertProgress
 from openbell.trading.fills import FillTime
 from openbell.trading.orders import Order
@@ -26,6 +25,19 @@ _LEFT_OUT = {"time_in_force": "gtc", "filled_quantity": "0", "fees": "0", "role"
 """The values of fields that a list leaves out."""
 _ONLY_IN_DETAIL = {"account", "updated_at", "filled_at", "filled_at_precision"}
 """Fields that a list leaves out whatever their value, so that 20 orders stay within 1,500 tokens."""
+_ALWAYS = ("order_id", "symbol", "side", "type", "quantity", "status", "placed_at")
+"""Fields that a list never leaves out."""
+_IN_LIST = {
+    "symbol": None,
+    "requested_symbol": "symbol if left out",
+    "time_in_force": "gtc if left out",
+    "filled_quantity": "0 if left out",
+    "fees": "0 if left out",
+    "filled_at": "its last fill; on paper, the open of its minute",
+    "role": "single if left out, entry, take_profit or stop_loss",
+    "updated_at": None,
+}
+"""What a list says of these fields instead; None for nothing."""
 _SYMBOLS = ("ticker", "symbol")
 _PRICES = ("price", "close", "value")
 
@@ -33,20 +45,20 @@ _PRICES = ("price", "close", "value")
 class OrderShape(TypedDict):
     """One order."""
 
-    order_id: str
+    order_id: Annotated[str, From("id")]
     client_order_id: str | None
     symbol: Annotated[str, Field(description="canonical, as in positions")]
-    requested_symbol: Annotated[str, Field(description="as the caller wrote it")]
+    requested_symbol: Annotated[str, From("spelling"), Field(description="as the caller wrote it")]
     side: str
-    type: str
+    type: Annotated[str, From("kind")]
     quantity: str
-    price: str | None
+    price: Annotated[str | None, From("limit_price")]
     stop_price: str | None
     take_profit: str | None
     stop_loss: str | None
     time_in_force: str
-    status: str
-    filled_quantity: str
+    status: Annotated[str, From("state")]
+    filled_quantity: Annotated[str, From("filled")]
     average_price: str | None
     fees: str
     filled_at: Annotated[
@@ -55,52 +67,36 @@ class OrderShape(TypedDict):
     filled_at_precision: NotRequired[Precision]
     reason: str | None
     role: Annotated[str, Field(description="single, entry, take_profit or stop_loss")]
-    parent_id: str | None
+    parent_id: Annotated[str | None, From("parent")]
     placed_at: str
     updated_at: Annotated[str, Field(description="when its last change was recorded; on paper, when a minute closed")]
     account: Literal["paper", "live"]
     note: NotRequired[Annotated[str, Field(description="how the order differs from what was asked")]]
 
 
-class ListedOrder(TypedDict):
-    """One order of a list. Fields that are null, 0 or the default are left out, unless detail is asked for."""
+class _InList:
+    """Makes the schema of an order that of an order in a list, where most fields may be left out."""
 
-    order_id: str
-    client_order_id: NotRequired[str | None]
-    symbol: str
-    requested_symbol: NotRequired[Annotated[str, Field(description="symbol if left out")]]
-    side: str
-    type: str
-    quantity: str
-    price: NotRequired[str | None]
-    stop_price: NotRequired[str | None]
-    take_profit: NotRequired[str | None]
-    stop_loss: NotRequired[str | None]
-    time_in_force: NotRequired[Annotated[str, Field(description="gtc if left out")]]
-    status: str
-    filled_quantity: NotRequired[Annotated[str, Field(description="0 if left out")]]
-    average_price: NotRequired[str | None]
-    fees: NotRequired[Annotated[str, Field(description="0 if left out")]]
-    filled_at: NotRequired[Annotated[str | None, Field(description="its last fill; on paper, the open of its minute")]]
-    filled_at_precision: NotRequired[Precision]
-    reason: NotRequired[str | None]
-    role: NotRequired[Annotated[str, Field(description="single if left out, entry, take_profit or stop_loss")]]
-    parent_id: NotRequired[str | None]
-    placed_at: str
-    updated_at: NotRequired[str]
-    account: NotRequired[Literal["paper", "live"]]
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        order = handler.resolve_ref_schema(handler(core))
+        fields = {name: each for name, each in order["properties"].items() if name != "note"}
+        for name, text in _IN_LIST.items():
+            bare = {key: part for key, part in fields[name].items() if key != "description"}
+            fields[name] = {**bare, "description": text} if text else bare
+        return {**order, "properties": fields, "required": list(_ALWAYS)}
+
+
+ListedOrder = Annotated[OrderShape, _InList()]
+"""One order of a list. Fields that are null, 0 or the default are left out, unless detail is asked for."""
 
 
 def listed_order(order: OrderShape) -> ListedOrder:
     """Returns an order as a list shows it: without what is null, 0 or the default, and without times of changes."""
-    kept = {
-        name: value
-        for name, value in order.items()
-        if value is not None and _LEFT_OUT.get(name) != value and name not in _ONLY_IN_DETAIL
-    }
-    if order["requested_symbol"] == order["symbol"]:
-        del kept["requested_symbol"]
-    return cast("ListedOrder", kept)
+    kept = {name: value for name, value in order.items() if value is not None and name not in _ONLY_IN_DETAIL}
+    for name, value in {**_LEFT_OUT, "requested_symbol": order["symbol"]}.items():
+        if kept[name] == value:
+            del kept[name]
+    return cast("OrderShape", kept)
 
 
 class OrdersResponse(StatedOfAccount):
@@ -115,15 +111,15 @@ class OrdersResponse(StatedOfAccount):
 class HeldPositionShape(Opened):
     """One open position."""
 
-    symbol: str
+    symbol: Annotated[str, From("position.symbol")]
     side: Literal["long", "short"]
-    quantity: str
+    quantity: Annotated[str, From("size")]
     entry_price: str
-    current_price: Annotated[str | None, Field(description="null if there is none; note says why")]
-    price_time: Annotated[str | None, Field(description="when the bar of that price ended")]
+    current_price: Annotated[str | None, From("price.value"), Field(description="null if there is none; note says why")]
+    price_time: Annotated[str | None, From("price.end"), Field(description="when the bar of that price ended")]
     session: Annotated[str, Field(description="of its market")]
-    unrealized_pnl: Annotated[str | None, Field(description="null as current_price")]
-    note: NotRequired[str]
+    unrealized_pnl: Annotated[str | None, From("unrealised"), Field(description="null as current_price")]
+    note: NotRequired[Annotated[str, From("note")]]
 
 
 class PositionsResponse(StatedOfAccount):
@@ -136,16 +132,16 @@ class PositionsResponse(StatedOfAccount):
 class BalanceResponse(StatedOfAccount):
     """The account's money, in USD."""
 
-    total_balance: Annotated[str | None, Field(description="null if a position has no price")]
-    available_balance: str
+    total_balance: Annotated[str | None, From("total"), Field(description="null if a position has no price")]
+    available_balance: Annotated[str, From("available")]
     margin_used: str | None
     cash: str
-    unrealized_pnl: str | None
-    realized_pnl: str
+    unrealized_pnl: Annotated[str | None, From("unrealised")]
+    realized_pnl: Annotated[str, From("realised")]
     fees: str
-    price_time: Annotated[str | None, Field(description="when the bar of the oldest price ended")]
+    price_time: Annotated[str | None, From("end"), Field(description="when the bar of the oldest price ended")]
     account: Literal["paper", "live"]
-    note: NotRequired[str]
+    note: NotRequired[Annotated[str, From("note")]]
 
 
 class ConditionShape(TypedDict):
@@ -171,17 +167,17 @@ class NotificationShape(TypedDict):
 class AlertShape(TypedDict):
     """One alert."""
 
-    alert_id: str
-    symbol: str
+    alert_id: Annotated[str, From("id")]
+    symbol: Annotated[str, From("spelling")]
     interval: str
     condition: ConditionShape
-    status: str
+    status: Annotated[str, From("state")]
     set_at: str
     last_value: NotRequired[Annotated[Exact, Field(description="the last price")]]
     last_bar_at: NotRequired[Annotated[str, Field(description="when the bar of that price ended")]]
     distance: NotRequired[Annotated[Exact, Field(description="to the threshold: above 0 if the price must rise")]]
     reason: NotRequired[Annotated[str, Field(description="why it has not fired")]]
-    fired_at: NotRequired[Annotated[str, Field(description="when the bar that fired it closed")]]
+    fired_at: NotRequired[Annotated[str, From("fired_at"), Field(description="when the bar that fired it closed")]]
     value: NotRequired[Annotated[Exact, Field(description="the value at which it fired")]]
 
 
@@ -229,74 +225,31 @@ class UnsubscribedPushResponse(TypedDict):
     unsubscribed: bool
 
 
-def text(value: Decimal | None) -> str | None:
-    """Returns an amount as decimal text, None for None."""
-    return None if value is None else amounts.text(value)
-
-
-def quotient(value: Decimal | None) -> str | None:
-    """Returns an average or another quotient as decimal text, None for None."""
-    return None if value is None else amounts.text(average(value))
-
-
-def order_shape(order: Order, account: Any, reason: str | None, filled: FillTime | None) -> OrderShape:
+def order_shape(order: Order, account: str, reason: str | None, filled: FillTime | None) -> OrderShape:
     """Returns an order as the tools return it; `filled` is the time of its last fill."""
-    shape: OrderShape = {
-        "order_id": order.id,
-        "client_order_id": order.client_order_id,
-        "symbol": order.symbol,
-        "requested_symbol": order.spelling,
-        "side": order.side.value,
-        "type": order.kind.value,
-        "quantity": amounts.text(order.quantity),
-        "price": text(order.limit_price),
-        "stop_price": text(order.stop_price),
-        "take_profit": text(order.take_profit),
-        "stop_loss": text(order.stop_loss),
-        "time_in_force": order.time_in_force.value,
-        "status": order.state.value,
-        "filled_quantity": amounts.text(order.filled),
-        "average_price": quotient(order.average_price),
-        "fees": amounts.text(order.fees),
-        "filled_at": None if filled is None else iso(filled.at),
-        "reason": reason,
-        "role": order.role.value,
-        "parent_id": order.parent,
-        "placed_at": iso(order.placed_at),
-        "updated_at": iso(order.updated_at),
-        "account": account,
-    }
-    if filled is not None and not filled.exact:
-        shape["filled_at_precision"] = "minute"
-    return shape
+    return shaped(
+        OrderShape,
+        order,
+        average_price=order.average_price and average(order.average_price),
+        filled_at=filled and filled.at,
+        filled_at_precision=filled and filled.precision,
+        reason=reason,
+        account=account,
+    )
 
 
-def alert_shape(alert: Alert) -> AlertShape:
-    """Returns an alert as the tools return it."""
-    shape: AlertShape = {
-        "alert_id": alert.id,
-        "symbol": alert.spelling,
-        "interval": alert.interval,
-        "condition": cast("ConditionShape", alert.condition),
-        "status": alert.state.value,
-        "set_at": iso(alert.set_at),
-    }
-    if alert.fired_at is not None and alert.value is not None:
-        shape["fired_at"] = iso(alert.fired_at)
-        shape["value"] = alert.value if alert.type.of_price else significant(alert.value)
-    return shape
-
-
-def listed_alert(alert: Alert, progress: AlertProgress) -> AlertShape:
-    """Returns an active alert with the reason why it has not fired."""
-    shape = alert_shape(alert)
-    if progress.price is not None:
-        shape["last_value"] = amounts.number(progress.price.value)
-        shape["last_bar_at"] = iso(progress.price.end)
-    if progress.distance is not None:
-        shape["distance"] = amounts.number(progress.distance)
-    shape["reason"] = progress.reason
-    return shape
+def alert_shape(alert: Alert, progress: AlertProgress | None = None) -> AlertShape:
+    """Returns an alert as the tools return it; `progress` says why an active one has not fired."""
+    price = progress and progress.price
+    return shaped(
+        AlertShape,
+        alert,
+        last_value=price and price.value,
+        last_bar_at=price and price.end,
+        distance=progress and progress.distance,
+        reason=progress and progress.reason,
+        value=alert.value if alert.value is None or alert.type.of_price else significant(alert.value),
+    )
 
 
 class ReceivedField(TypedDict):
