@@ -239,10 +239,14 @@ def test_few_trades_are_no_evidence_whatever_they_earned() -> None:
 
 def test_the_verdict_names_both_tests_and_the_tries() -> None:
     assert Edge(40, 90, 0.949, 0.9999).sentence() == (
-        "luck alone does worse than its timing in 94 % of cases against holding as much, and in more than 99 % against the "
-        "same trades at random times after 90 tries: below 95 % in either, it may be luck"
+        "it beats 94 % of strategies that hold as much without timing, and more than 99 % of its own trades at random times "
+        "after 90 tries: below 95 % in either, it shows no skill"
     )
     assert "after" not in Edge(40, 1, 0.5, 0.5).sentence()
+    assert (
+        Edge(3, 1, None, None).sentence(since_submission=True).startswith("since its submission, 3 trades cannot tell")
+    )
+    assert Edge(40, 1, 0.99, 0.99).sentence().endswith("probably skill, unless its rules were chosen on these bars")
 
 
 @pytest.mark.parametrize(

@@ -189,16 +189,16 @@ def test_blocks_get_fewer_with_more_tries_and_there_are_none_without_enough_bars
 def test_each_is_said_in_a_sentence() -> None:
     sharpe, timing, luck = Overfitting(1000, 1.904, 1.7, 0.634, 0.581, 924, Edge(12, 1000, None, None)).sentences()
     assert sharpe == (
-        "The best Sharpe of 1,000 tries is 1.90, and the best of as many without any gain would be about 1.70: a deflated "
-        "Sharpe ratio of 63 %. A rising price alone raises it."
+        "The best Sharpe of 1,000 tries is 1.90, and the best of as many without any gain would be about 1.70: its true "
+        "Sharpe is above 0 with a probability of 63 % (deflated Sharpe ratio). A rising price is enough for that."
     )
-    assert timing == "Timing: 12 trades cannot tell timing from luck: at least 20 are needed."
+    assert timing == "Timing of that try: 12 trades cannot tell timing from luck: at least 20 are needed."
     assert luck == (
         "The probability of overfitting is 58 %: in that share of 924 splits of the time, the best try on one half was "
         "below the median on the other half. This compares the tries with each other: it can be low although none of them "
         "has an edge."
     )
     sharpe, luck = Overfitting(1000, 1.904, 0.7, 0.9999, 0.0, 924).sentences()
-    assert "a deflated Sharpe ratio of more than 99 %" in sharpe
+    assert "more than 99 % (deflated Sharpe ratio)" in sharpe
     assert "less than 1 %" in luck
     assert Overfitting(1000, None, None, None, None, 0).sentences() == ()

@@ -177,7 +177,7 @@ def runs_sweep(home: Path) -> None:
     shown = done(home, *words, *values, "--top", "3")
     assert "790 simulated bars from 2024-01-01T00:00:00+00:00 to 2026-02-28T00:00:00+00:00" in shown
     assert "\n8 combinations were tried. The best 3 by sharpe:\n" in shown
-    assert "a deflated Sharpe ratio of" in shown
+    assert "(deflated Sharpe ratio)" in shown
     assert "The bars are simulated, not real prices." in shown
     lines = table.read_text().splitlines()
     assert (len(lines), lines[0]) == (10, "# simulated by Openbell, not real prices")
@@ -185,7 +185,7 @@ def runs_sweep(home: Path) -> None:
     assert done(home, *words, *values, "--top", "3") == shown, "the same request has the same answer"
     page = home / "best.html"
     assert f"{page}: " in done(home, *words, *values, "--report", str(page))
-    assert "a deflated Sharpe ratio of" in page.read_text()
+    assert "(deflated Sharpe ratio)" in page.read_text()
     assert done(home, "sweep", "SMA_EMA_CROSSOVER", "BTC/USD", "--set", "smaPeriod=1", *AT, code=1) == ""
 
 

@@ -238,3 +238,21 @@ def test_days_that_were_lost_stay_a_gap_when_others_are_imported(tmp_path: Path)
     with closing(store_of(home)) as store:
         assert store.gaps(AAPL, Span(DAYS[0], DAYS[59]))
     assert "left out when bars are read" not in run(home, "doctor", FEED="none").stdout
+
+
+def test_bars_that_several_files_have_are_counted_once_and_named_if_they_differ(tmp_path: Path) -> None:
+    header = "timestamp,open,high,low,close,volume"
+    rows = [f"2025-06-02T{hour:02}:00:00Z,10,14,9,{10 + hour % 2},{hour}" for hour in range(24)]
+    other = [row.replace(",14,9,1", ",14,9,11.") if at < 3 else row for at, row in enumerate(rows)]
+    for name, some in (("a", rows[:20]), ("b", rows[10:]), ("c", other[:5])):
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *some, ""]))
+    files = [tmp_path / f"{name}.csv" for name in "abc"]
+    equal = load_files(tmp_path / "equal", *files[:2], "--symbol", "BTC/USD")
+    assert equal.stdout.startswith("imported 24 bars of BTC/USD, 1h, ")
+    assert "different closes" not in equal.stderr
+    differing = load_files(tmp_path / "differing", *files, "--symbol", "BTC/USD")
+    assert differing.stdout.startswith("imported 24 bars of BTC/USD, 1h, ")
+    assert (
+        "several of these files have 3 bars of BTC/USD 1h with different closes: the last file of the command counts"
+        in (differing.stderr)
+    )

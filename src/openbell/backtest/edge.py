@@ -73,20 +73,22 @@ class Edge:
         """True if both tests agree that this is hardly luck."""
         return min(self.vs_holding or 0.0, self.vs_random_timing or 0.0) >= CONFIDENT
 
-    def sentence(self) -> str:
-        """Returns the verdict in plain words."""
+    def sentence(self, *, since_submission: bool = False) -> str:
+        """Returns the verdict in plain words. `since_submission`: earlier trades were left out."""
+        if since_submission:
+            return f"since its submission, {self.sentence()}"
         after = "" if self.tries == 1 else f" after {counted(self.tries, 'try', 'tries')}"
         if self.trades < FEWEST_TRADES:
             return f"{counted(self.trades, 'trade')} cannot tell timing from luck: at least {FEWEST_TRADES} are needed"
         if self.vs_holding is None or self.vs_random_timing is None:
             return "timing cannot be told from luck: the price or the equity gives no returns to compare"
         found = (
-            f"luck alone does worse than its timing in {share(self.vs_holding)} of cases against holding as much, and in "
-            f"{share(self.vs_random_timing)} against the same trades at random times{after}"
+            f"it beats {share(self.vs_holding)} of strategies that hold as much without timing, and "
+            f"{share(self.vs_random_timing)} of its own trades at random times{after}"
         )
         if self.proven:
-            return f"{found}: its timing is probably skill"
-        return f"{found}: below {share(CONFIDENT)} in either, it may be luck"
+            return f"{found}: its timing is probably skill, unless its rules were chosen on these bars"
+        return f"{found}: below {share(CONFIDENT)} in either, it shows no skill"
 
 
 def confidence(deviations: float, tries: int) -> float:

@@ -53,11 +53,11 @@ class Overfitting:
         if self.deflated_sharpe is not None:
             found.append(
                 f"The best Sharpe of {counted(self.tries, 'try', 'tries')} is {self.sharpe:.2f}, and the best of as many "
-                f"without any gain would be about {self.sharpe_of_luck:.2f}: a deflated Sharpe ratio of "
-                f"{share(self.deflated_sharpe)}. A rising price alone raises it."
+                f"without any gain would be about {self.sharpe_of_luck:.2f}: its true Sharpe is above 0 with a probability "
+                f"of {share(self.deflated_sharpe)} (deflated Sharpe ratio). A rising price is enough for that."
             )
         if self.edge is not None:
-            found.append(f"Timing: {self.edge.sentence()}.")
+            found.append(f"Timing of that try: {self.edge.sentence()}.")
         if self.probability is not None:
             found.append(
                 f"The probability of overfitting is {share(self.probability)}: in that share of {self.splits:,} splits of "

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -93,20 +94,31 @@ class Ran:
     """How much of the figures may be luck, in sentences."""
 
 
-async def run_backtest(desk: Desk, strategy: Compiled, series: Series, setup: Setup, span: Span, tries: int = 1) -> Ran:
-    """Returns the backtest over the bars that open in a span, and the data behind it.
+class ChosenAfter(NamedTuple):
+    """How a strategy was chosen, which says what proves it."""
 
-    `tries` strategies or combinations were tried before this one was chosen.
-    """
-    found = await desk.backtests.run(strategy, series, setup, *span)
+    tries: int = 1
+    """Strategies or combinations that were tried."""
+    submitted_at: float | None = None
+    """Only later trades test a submitted spec."""
+
+
+async def run_backtest(
+    desk: Desk, strategy: Compiled, series: Series, setup: Setup, span: Span, chosen: ChosenAfter
+) -> Ran:
+    """Returns the backtest over the bars that open in a span, and the data behind it."""
+    tries, submitted_at = chosen
+    unseen = -inf if submitted_at is None else submitted_at
+    found = await desk.backtests.run(strategy, series, setup, *span, unseen_from=unseen)
     facts = await desk.facts(found.bars)
     origins = sorted({source.origin.value for source in facts.sources}) or [desk.data]
     feeds = sorted({f"{source.feed} ({source.adjustment})" for source in facts.sources}) or [desk.feed.name]
     made_of = f", made of {facts.made_of} bars" if facts.made_of else ""
     failure = f"; {facts.failure}" if facts.failure else ""
     source, remote = f"{', '.join(feeds)}{made_of}{failure}", bool(desk.settings.backtester)
-    luck = (f"Timing: {found.timing.edge(tries).sentence()}.",) if found.timing else ()
-    return Ran(strategy, found, setup, "+".join(origins), source, remote, luck)
+    assert found.timing, "a backtest of the desk has it"
+    verdict = found.timing.edge(tries).sentence(since_submission=submitted_at is not None)
+    return Ran(strategy, found, setup, "+".join(origins), source, remote, (f"Timing: {verdict}.",))
 
 
 def equity_picture(done: Ran, file: Path) -> bytes:
@@ -187,19 +199,25 @@ def backtest(
         made = compiled(chosen.spec, {**chosen.parameters, **values})
         files = [(file, make) for file, make in ((output, equity_picture), (report, report_page)) if file]
         with progress("backtest", 1 + len(files), least=2) as advance:
-            tries = 1 if values else chosen.tries
-            done = result_of(_run(settings, symbol, given or chosen.timeframe, made, setup, span, tries))
+            after = ChosenAfter(chosen.tries + bool(values), chosen.submitted_at)  # other values are another try
+            done = result_of(_run(settings, symbol, given or chosen.timeframe, made, setup, span, after))
             advance(1)
             for file, make in files:
                 write_output(file, make(done, file))
                 advance(1)
-    _print(done, "" if values else chosen.training_note(done.found.bars), trades)
+    _print(done, chosen.training_note(done.found.bars), trades)
     for file, _ in files:
         typer.echo(f"{file}: {file.stat().st_size:,} bytes")
 
 
 async def _run(
-    settings: Settings, symbol: str, timeframe: Timeframe, strategy: Compiled, setup: Setup, span: Span, tries: int
+    settings: Settings,
+    symbol: str,
+    timeframe: Timeframe,
+    strategy: Compiled,
+    setup: Setup,
+    span: Span,
+    chosen: ChosenAfter,
 ) -> Ran:
     """Returns the backtest over the bars that open in a span, and the data behind it."""
     from openbell.desk.desk import Desk
@@ -207,7 +225,7 @@ async def _run(
 
     async with Desk(settings) as desk:
         series = Series(await desk.bars.find(symbol), timeframe)
-        return await run_backtest(desk, strategy, series, setup, span, tries)
+        return await run_backtest(desk, strategy, series, setup, span, chosen)
 
 
 def _values(parameters: list[str]) -> dict[str, int | float]:

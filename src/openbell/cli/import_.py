@@ -29,12 +29,16 @@ from openbell.market.timeframes import SHORT, Timeframe, name_of, parse_timefram
 if TYPE_CHECKING:
     from openbell.desk.importing import FileReader, FileSeries, ImportOptions
     from openbell.desk.settings import Settings
+    from openbell.market.bars import Values
     from openbell.market.instruments import Instrument
     from openbell.market.series import Series
+    from openbell.market.session_table import Times
     from openbell.stores.port import BarStore
 
 _KEPT = 4_000_000
 """How many bars are kept in memory between the check of all files and their storing; other files are read again."""
+_COMPARED = 5_000_000
+"""How many bars of a series are compared between the files of a command."""
 _NAMED = 10
 _SKIP_HINT = "\n--skip-bad leaves out these rows and imports the others"
 _BATCH_SERIES, _BATCH_BARS = 64, 500_000
@@ -342,10 +346,26 @@ class _Stored:
     """The bars of one series that a command has stored."""
 
     bars: int = 0
+    """Those of all files."""
+    times: list[Times] = field(default_factory=list)
+    closes: list[Values] = field(default_factory=list)
+    """Of at most `_COMPARED` bars."""
     first: int = 2**62
     last: int = 0
     files: dict[str, None] = field(default_factory=dict)
     formats: dict[str, None] = field(default_factory=dict)
+
+    def counts(self) -> tuple[int, int]:
+        """Returns how many bars there are, and how many of them several files have with other closes."""
+        if len(self.files) == 1 or self.bars > _COMPARED:
+            return self.bars, 0
+        import numpy as np
+
+        times, closes = np.concatenate(self.times), np.concatenate(self.closes)
+        order = np.lexsort((closes, times))
+        again = np.diff(times[order]) == 0
+        other = again & (np.diff(closes[order]) != 0)
+        return len(times) - int(again.sum()), len(np.unique(times[order][1:][other]))
 
 
 @dataclass(slots=True)
@@ -366,6 +386,9 @@ class ImportReport:
             key, times = series.bars.series, series.bars.time
             part = self.stored.setdefault((key, series.adjustment), _Stored())
             part.bars += len(times)
+            if part.bars <= _COMPARED:
+                part.times.append(times)
+                part.closes.append(series.bars.close)
             part.first, part.last = min(part.first, int(times[0])), max(part.last, int(times[-1]))
             part.files[series.file] = part.formats[series.format] = None
             self.before.setdefault(key, latest)
@@ -377,10 +400,17 @@ class ImportReport:
         """Print what was stored, and on standard error what to know about it."""
         for (series, adjustment), part in self.stored.items():
             from_files = f", from {len(part.files):,} files" if len(part.files) > 1 else ""
+            bars, others = part.counts()
             typer.echo(
-                f"imported {described(series, part.bars, part.first, part.last)}{from_files}, into {self.place} "
+                f"imported {described(series, bars, part.first, part.last)}{from_files}, into {self.place} "
                 f"({', '.join(part.formats)}, {adjustment})"
             )
+            if others:
+                typer.echo(
+                    f"openbell: several of these files have {counted(others, 'bar')} of {series} with different closes: the "
+                    "last file of the command counts",
+                    err=True,
+                )
         late: dict[Instrument, float] = {}
         for series, latest in self.before.items():
             if latest is not None and self.first[series] <= latest:

@@ -12,6 +12,7 @@ from openbell.cli.app import AsOf, Until, app, fail, moment, plain_errors, resul
 from openbell.cli.backtest import (
     PAGES,
     Cash,
+    ChosenAfter,
     Fee,
     From,
     Ran,
@@ -168,7 +169,8 @@ async def _run(
         if wanted.best_by is None:
             return found, data, None
         best = compiled(spec, found.best(wanted.best_by, 1)[0].parameters)
-        ran = await run_backtest(desk, best, series, wanted.setup, wanted.span)
+        after = ChosenAfter(len(combinations))
+        ran = await run_backtest(desk, best, series, wanted.setup, wanted.span, after)
     return found, data, replace(ran, luck=found.overfitting.sentences())
 
 

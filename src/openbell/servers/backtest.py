@@ -211,7 +211,7 @@ async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswe
     strategy = compiled(chosen.spec, chosen.parameters)
     series = Series(instrument, chosen.timeframe)
     setup = call.desk.strategies.setup
-    found = await call.desk.backtests.run(strategy, series, setup, start, end)
+    found = await call.desk.backtests.run(strategy, series, setup, start, end, unseen_from=chosen.unseen_from)
     bars, metrics = found.bars, found.metrics
     facts = await call.desk.facts(bars)
     assert found.timing, "a backtest of the desk has it"
@@ -222,7 +222,7 @@ async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswe
         total_return=metrics.total_return or 0.0,
         max_drawdown=metrics.max_drawdown or 0.0,
         **shaped(EdgeShape, edge),
-        verdict=edge.sentence(),
+        verdict=edge.sentence(since_submission=chosen.submitted_at is not None),
         timeframe=chosen.timeframe_name,
         parameters=strategy.parameters,
         note=_note(chosen, found, setup),

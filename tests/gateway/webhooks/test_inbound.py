@@ -312,3 +312,20 @@ async def test_attack_order_placed_by_a_webhook(tmp_path: Path) -> None:
         order = {"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "1", "action": "buy"}
         assert await post(client, hook.id, {"secret": secret, **order}) == 200
         assert (await Bench(desk).chartgen("get_orders"))["orders"] == []
+
+
+@awaited
+async def test_attack_a_secret_that_its_sender_repeats_in_the_message_is_stored_nowhere(
+    tmp_path: Path, where: dict[str, str]
+) -> None:
+    async with desk_at(tmp_path, TRADE="1", **where) as desk, served(desk) as client:
+        hook, secret = await desk.webhooks.add_inbound(ME, "tradingview")
+        body = {"secret": secret, "message": f"leaks {secret}", "price": 5}
+        assert await post(client, hook.id, body) == 200
+        bearer = {"message": f"Bearer {secret}"}
+        assert await post(client, hook.id, bearer, Authorization=f"Bearer {secret}") == 200
+        found = await inbox(desk)
+        kept = await ledger(desk)
+    assert len(found) == len(kept) == 2
+    assert secret not in json.dumps([found, kept])
+    assert "leaks ***" in json.dumps(found)

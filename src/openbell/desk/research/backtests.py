@@ -155,17 +155,27 @@ class BacktestService:
         self._dask = dask
 
     async def run(
-        self, strategy: Compiled, series: Series, setup: Setup, start: int | None = None, end: int | None = None
+        self,
+        strategy: Compiled,
+        series: Series,
+        setup: Setup,
+        start: int | None = None,
+        end: int | None = None,
+        *,
+        unseen_from: float = -inf,
     ) -> Backtest:
         """Trade a strategy on the bars that open in [start, end), by default on the newest 1,250, and test its timing.
 
-        Bars before `start` warm up its indicators. Raises `InsufficientData` if there are fewer than two bars, `NoData` if
-        an indicator needs minutes and there are none, and as `Backtester` does.
+        Bars before `start` warm up its indicators. Only trades since `unseen_from` test its timing. Raises
+        `InsufficientData` if there are fewer than two bars, `NoData` if an indicator needs minutes and there are none, and
+        as `Backtester` does.
         """
         found = await self._fetched([strategy], series, start, end)
         job = BacktestJob(strategy, found.bars, setup, found.first, inf if end is None else end, found.regular)
         run = await self._backtester.run(job)
-        return replace(run, note=found.note, timing=await self._bars.threads.run(timing_of, run.run, run.bars, setup))
+        first = int(run.bars.time.searchsorted(unseen_from))
+        timing = await self._bars.threads.run(timing_of, run.run, run.bars, setup, first)
+        return replace(run, note=found.note, timing=timing)
 
     async def walk_forward(
         self,

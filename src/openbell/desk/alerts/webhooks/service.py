@@ -179,6 +179,17 @@ class Message:
         return self.fields if self.text is None else _message(self.text)
 
 
+def _masked(value: Any, secrets: Sequence[str]) -> Any:
+    """Returns a value in whose texts and names no secret stands: senders may repeat theirs in the message."""
+    if isinstance(value, str):
+        for each in secrets:
+            value = value.replace(each, "***")
+        return value
+    if isinstance(value, Mapping):
+        return {_masked(name, secrets): _masked(each, secrets) for name, each in value.items()}
+    return [_masked(each, secrets) for each in value] if isinstance(value, list | tuple) else value
+
+
 def parse_body(body: bytes) -> Message:
     """Returns the secret and the fields of a body: a JSON object, or text whose first line is the secret."""
     text = body.decode("utf-8", errors="replace").removeprefix("\ufeff")
@@ -256,11 +267,12 @@ class Receiver:
             return queries.inbound(view, webhook_id)
 
         webhook = await self._records.read(find)
-        expected = _NOBODY if webhook is None else webhook.secret
+        expected, offered = _NOBODY if webhook is None else webhook.secret, list(offered)
         fits = [hmac.compare_digest(hash_of(each), expected) for each in (*offered, message.secret)]
         if webhook is None or not any(fits):
             return False
-        fields = message.fields if fits[-1] else message.without_secret()
+        brought = [each for each, fit in zip((*offered, message.secret), fits, strict=True) if fit]
+        fields = _masked(message.fields if fits[-1] else message.without_secret(), brought)
         digest, now = sha256(body).hexdigest(), self._now()
 
         def work(journal: Journal) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
 from openbell.backtest.rules import Setup
 from openbell.desk.bars.service import BarService
@@ -48,6 +49,13 @@ class Chosen:
     """The principal that has submitted the spec; empty for one of the library."""
     tries: int = 1
     """The strategies that were tried on the series when it was found; 1 for the defaults of a spec."""
+    submitted_at: float | None = None
+    """Earlier bars do not test it: its author may have seen them. None for the library, whose author has not."""
+
+    @property
+    def unseen_from(self) -> float:
+        """The time from which bars test it."""
+        return -inf if self.submitted_at is None else self.submitted_at
 
     @property
     def timeframe_name(self) -> str:
@@ -65,9 +73,9 @@ class Chosen:
         return f"{chosen_before(self.trained_until)}{among}"
 
 
-def default_of(spec: Spec, submitted_by: str = "") -> Chosen:
+def default_of(spec: Spec, submitted_by: str = "", submitted_at: float | None = None) -> Chosen:
     """Returns a spec with its default parameters, for daily bars."""
-    return Chosen(spec, spec.defaults(), Timeframe.D1, submitted_by=submitted_by)
+    return Chosen(spec, spec.defaults(), Timeframe.D1, submitted_by=submitted_by, submitted_at=submitted_at)
 
 
 def chosen_before(trained_until: int, of: str = "") -> str:
@@ -170,11 +178,18 @@ class StrategyDesk:
         found = await self.advice.implementation(principal, strategy_id, instrument)
         if found is None:
             known = await self.advice.spec(principal, strategy_id)
-            return default_of(known.spec, known.principal)
+            return default_of(known.spec, known.principal, known.submitted_at)
         known = (await self.advice.specs(principal))[found.spec_id]
         timeframe = SHORT[found.timeframe]
         return Chosen(
-            known.spec, found.parameters, timeframe, found.trained_until, found.symbol, known.principal, found.tries
+            known.spec,
+            found.parameters,
+            timeframe,
+            found.trained_until,
+            found.symbol,
+            known.principal,
+            found.tries,
+            known.submitted_at,
         )
 
     @cached_property

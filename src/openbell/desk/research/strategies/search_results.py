@@ -8,7 +8,7 @@ that may not write, because it is read-only or looks at the past, keeps its resu
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -140,14 +140,19 @@ class Searched:
 
         The tries are the distinct specs, whatever their names and spellings, that have a result in the current generation:
         canonical ones (`shared`) and the principal's own (`known`). Two constants of one idea are two tries. What a later
-        look finds has as many tries again for each look before.
+        look finds has as many tries again for each look before, also of the same content under another name.
         """
         before = Known() if self.outdated else known
         both = {each.tried for some in (before, shared) for each in some.current}
         new = [(spec, found) for spec, found in zip(self.specs, self.results, strict=True) if found is not None]
         tries = len(both | {tried_content(spec.spec) for spec, _ in new})
         generation = known.generation + (not known.found or bool(self.outdated))
-        made = [self._implementation(spec, found, before, tries, generation, at) for spec, found in new]
+        # Each look at the bars is another chance to be lucky, under whatever name and whichever bars were corrected since.
+        looks = Counter(each.tried for each in {each.id: each for each in (*known.found, *shared.found)}.values())
+        made = [
+            self._implementation(spec, found, before, tries * (1 + looks[tried_content(spec.spec)]), generation, at)
+            for spec, found in new
+        ]
         return made, tries
 
     def _implementation(
@@ -156,7 +161,6 @@ class Searched:
         parameters, costs = dict(found.parameters), list(self.place.costs)
         # A spec is tried again when later bars have closed, or when it was changed and changed back.
         attempt = sum(each.spec_id == spec.id for each in before.current)
-        tries *= attempt + 1  # each look is another chance to be lucky
         step, edge = judged(found, tries)
         figures: dict[str, Any] = {
             "sharpe": found.sharpe,
