@@ -226,8 +226,7 @@ def _import(settings: Settings, paths: list[Path], options: ImportOptions, repla
     names = " ".join(map(str, [*symbols][:_NAMED])) + " …" * (len(symbols) > _NAMED)
     typer.echo(
         "openbell: OPENBELL_FEED is sim, which reads simulated bars only; "
-        "to read imported bars, set OPENBELL_FEED to none, replay or a live feed, and to watch them: "
-        f"openbell watch add {names}",
+        f"for {names} set another one, such as: export OPENBELL_FEED=none",
         err=True,
     )
 

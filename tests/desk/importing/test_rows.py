@@ -363,7 +363,8 @@ def test_the_first_ten_are_listed_and_all_are_counted(folder: Path) -> None:
     lines = refused.value.message.splitlines()
     assert lines[0] == f"{folder / 'bars.csv'}: 25 bad rows, so none was taken"
     assert [line.split(":")[0].strip() for line in lines[1:-1]] == [f"line {n}" for n in range(2, 12)]
-    assert lines[-1] == "  and 15 more"
+    assert lines[-1].startswith("  and 15 more; in all ")
+    assert {"13 × high below low", "12 × unreadable number"} == set(lines[-1].partition("in all ")[2].split(", "))
     assert refused.value.details["total"] == 25
     assert refused.value.details["reasons"] == {"high below low": 13, "unreadable number": 12}
 

@@ -67,9 +67,7 @@ class Faults:
         total = self.counts.total()
         if not total:
             return
-        lines = [f"{total:,} bad row{'s' if total > 1 else ''}, so none was taken{why}"]
-        lines += [f"  {self.place} {place}: {reason}" for place, reason in self.first]
-        lines += [f"  and {total - len(self.first):,} more"] if total > len(self.first) else []
+        lines = [f"{total:,} bad row{'s' if total > 1 else ''}, so none was taken{why}", *self.listing()]
         raise BadBars("\n".join(lines), total=total, reasons=dict(self.counts), first=self.first)
 
 
