@@ -170,6 +170,7 @@ MUST_HOLD = {
         "backtest/test_overfitting.py::test_noise_is_near_one_half_and_an_edge_near_zero",
         "backtest/test_overfitting.py::test_an_edge_is_found",
         "backtest/test_edge.py::test_coins_pass_as_often_as_luck_permits",
+        "backtest/test_edge.py::test_trading_in_wild_times_is_no_skill",
         "backtest/test_edge.py::test_a_strategy_that_knows_the_next_close_a_little_better_than_a_coin_is_proven",
         "backtest/test_search.py::test_the_library_in_markets_that_rise_is_not_validated",
     ],
@@ -840,6 +841,7 @@ COUNTS = {
     "the best of noise has no edge, and a real edge is found": [
         ("backtest/test_search.py::test_the_library_in_markets_that_rise_is_not_validated", "RISING", 3, 100),
         ("backtest/test_edge.py::test_coins_pass_as_often_as_luck_permits", "SERIES", 150, 2000),
+        ("backtest/test_edge.py::test_trading_in_wild_times_is_no_skill", "SERIES", 150, 2000),
     ],
     "a submitted spec is validated by bars after its submission only": [
         ("backtest/test_search.py::test_constants_that_were_fitted_on_all_bars_are_not_validated", "FITTED", 4, 60),

@@ -117,19 +117,12 @@ class GrpcBacktester:
         from openbell.backtest.wire.methods import method_of
 
         method = method_of(job)
-        timeout = self._settings.backtest_timeout
-        try:
-            async with asyncio.timeout(timeout or None) as bound, self._queue.place(CALLER.get()):
-                # The place is also for the threads that convert messages.
-                request = await asyncio.to_thread(lambda: method.to_request(job).SerializeToString())
-                self._check_size(request)
-                async with self._connected() as channel:
-                    response = await self._call(channel, method, request, progress)
-                result: T = await asyncio.to_thread(method.to_result, job, response.result)
-        except TimeoutError:
-            if not bound.expired():
-                raise
-            raise too_long(timeout, backtester=self._target) from None
+        async with self._queue.place(CALLER.get()):  # also for the threads that convert messages
+            request = await asyncio.to_thread(lambda: method.to_request(job).SerializeToString())
+            self._check_size(request)
+            async with self._connected() as channel:
+                response = await self._call(channel, method, request, progress)
+            result: T = await asyncio.to_thread(method.to_result, job, response.result)
         return result
 
     def _check_size(self, request: bytes) -> None:
